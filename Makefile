@@ -42,9 +42,9 @@ $(VENV)/bin/python:
 	    rm -rf $(VENV); echo "'$(PYTHON) -m venv' failed (above); on Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
 
 $(VENV)/.installed: $(PY) pyproject.toml constraints.txt
-	$(PY) -m pip install --quiet -c constraints.txt -e .
+	$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
 	@touch $@
 
 $(VENV)/.installed-%: $(PY) pyproject.toml constraints.txt
-	$(PY) -m pip install --quiet -c constraints.txt -e '.[$*]'
+	$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$*]'
 	@touch $@ $(VENV)/.installed
