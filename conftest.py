@@ -1,0 +1,5 @@
+"""What tests/ and evals/ share. `pytest_plugins` is legal only here, in the root."""
+
+from __future__ import annotations
+
+pytest_plugins = ["pytester"]

@@ -1,0 +1,49 @@
+"""The console script ``tinyllm``: thin; each command's work is a call or two into the rooms above.
+
+Exit status: 0 done, 1 a row failed (an error, a gate), 4 asked wrongly (pytest's number for a usage error).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from tinyllm import __version__
+from tinyllm.cli import compare, evaluate, train, validate
+from tinyllm.errors import TinyllmError
+
+USAGE_ERROR = 4
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse, with pytest's exit status for a usage error."""
+
+    def error(self, message: str) -> None:  # type: ignore[override]
+        """Print usage and the message; exit 4."""
+        self.print_usage(sys.stderr)
+        self.exit(USAGE_ERROR, f"{self.prog}: error: {message}\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    top = Parser(prog="tinyllm", description="Language-model evaluation with an interval on every number.")
+    top.add_argument("--version", action="version", version=f"tinyllm {__version__}")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for command in (evaluate, compare, validate, train):
+        command.add_parser(commands)
+    return top
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    options = parser().parse_args(argv)
+    try:
+        status: int = options.run(options)
+    except (TinyllmError, ValueError) as error:
+        print(f"tinyllm: {error}", file=sys.stderr)
+        return USAGE_ERROR
+    except KeyboardInterrupt:
+        print("tinyllm: interrupted", file=sys.stderr)
+        return 130
+    return status

@@ -1,0 +1,66 @@
+"""Gates: a bound on a row's number, judged on the interval, with three answers.
+
+``max = 2.2`` asks that the whole interval lie at or below 2.2, ``min`` that it lie at or above. **pass**: it does.
+**fail**: it lies wholly on the other side. **undecided**: it straddles the bound; the message says how many items would
+decide it, were the value to stay. Example: value 2.15, interval [2.08, 2.22], max 2.2 is undecided.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tinyllm.report.rows import NOT_EVALUATED, Row
+
+Gate = dict[str, Any]
+
+
+def judge(row: Row, minimum: float | None, maximum: float | None) -> Gate | None:
+    """The gate's part of a report row: the bounds, the answer, and a sentence a person can act on.
+
+    Parameters
+    ----------
+    row
+        A row as `tinyllm.report.rows` has it; one without a number is ``not-evaluated``.
+    minimum, maximum
+        The bounds in the metric's unit; None for no bound on that side.
+
+    Returns
+    -------
+    ``{"min", "max", "answer", "message"}``, or None when there is no bound at all.
+    """
+    if minimum is None and maximum is None:
+        return None
+    gate: Gate = {"min": minimum, "max": maximum, "answer": NOT_EVALUATED, "message": ""}
+    if row["status"] != "ok":
+        gate["message"] = f"no number to hold against the gate: the row is {row['status']}"
+        return gate
+    sides = [side for side in (("min", minimum), ("max", maximum)) if side[1] is not None]
+    judged = [_judge_side(row, name, bound) for name, bound in sides if bound is not None]
+    for answer in ("fail", "undecided", "pass"):
+        sentences = [sentence for got, sentence in judged if got == answer]
+        if sentences:
+            return {**gate, "answer": answer, "message": "; ".join(sentences)}
+    raise AssertionError("a side has one of three answers")
+
+
+def _judge_side(row: Row, side: str, bound: float) -> tuple[str, str]:
+    value, lo, hi = row["value"], row["lo"], row["hi"]
+    stated = f"{row['name']}: {row['metric']} {value!r}, 95% interval [{lo!r}, {hi!r}], n = {row['n']:,}, {side} {bound!r}"
+    if lo is None or hi is None:
+        return "undecided", f"{stated}: {row['n']} item has no interval; score more items"
+    far, near = (hi, lo) if side == "max" else (lo, hi)
+    beyond = (lambda end: end > bound) if side == "max" else (lambda end: end < bound)
+    if not beyond(far):
+        return "pass", f"{stated}: the whole interval lies within the bound"
+    if beyond(near):
+        return "fail", f"{stated}: the whole interval lies beyond the bound, by {abs(near - bound):.6g} at its near end"
+    return "undecided", f"{stated}: the interval straddles the bound; {_needed(row, bound, abs(far - value))}"
+
+
+def _needed(row: Row, bound: float, half_width: float) -> str:
+    distance = abs(bound - row["value"])
+    if distance == 0:
+        return "the value is the bound itself, which no number of items decides"
+    needed = math.ceil(row["n"] * (half_width / distance) ** 2)
+    return f"about {needed:,} items would decide it, should the value stay"

@@ -1,0 +1,375 @@
+"""The zoo: every family through its own checkpoint loader, scored on its own task, one row an entry.
+
+The contract of the course text, section 2.5. A row that cannot be scored is not dropped: an unknown family is ``skipped``,
+any other exception becomes ``status: "error"`` with its type and message, and the rest is still scored. Scored here: kind
+``lm``, on a token file (bits per byte from the family's own per-token NLLs; gpt and Hugging Face models strided) or on a
+multiple-choice file. `score_entry` is what ``tinyllm eval``, ``pytest evals/`` and the `evaluate` fixture all call.
+
+Example row: the uniform bigram on any text is ``bpb 8, interval [8, 8]``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tinyllm import texts
+from tinyllm.errors import UnknownFamilyError
+from tinyllm.eval.checkpoints import Checkpoints
+from tinyllm.eval.gate import judge
+from tinyllm.eval.lm import ByteTokenizer, score_items, strided_nlls
+from tinyllm.formats.checkpoints import read_config, weights_sha256
+from tinyllm.formats.choices import read_choices
+from tinyllm.formats.manifest import BrokenEntry, Entry, load
+from tinyllm.formats.report import write_report
+from tinyllm.formats.tokens import TokenFile, byte_tokens, open_tokens
+from tinyllm.metrics import CHOICE_METRICS, METRICS, TEXT_METRICS
+from tinyllm.models import find_family, hf
+from tinyllm.report.assemble import report_document, run_facts
+from tinyllm.report.rows import Row, blank_row, failed_row
+from tinyllm.result import Result
+from tinyllm.rng import PCG32, stream
+from tinyllm.scoring.choices import Tokenizer
+from tinyllm.scoring.forward import Model, as_ids
+from tinyllm.scoring.threads import one_thread
+
+__all__ = [
+    "kind_of",
+    "lm_token_nlls",
+    "load_model",
+    "read_config",
+    "run_zoo",
+    "score_entry",
+    "write_report",
+]
+
+Loader = Callable[[Path], Any]
+OnProgress = Callable[[int, int], None]
+
+
+class Scored(NamedTuple):
+    """An entry's row, and the result behind it (None where the row has no number)."""
+
+    row: Row
+    result: Result | None
+
+
+def kind_of(config: Mapping[str, Any]) -> str | None:
+    """What a checkpoint is scored as, or None for a family that is not known.
+
+    Parameters
+    ----------
+    config
+        As `read_config` returns it: ``tl_arch`` names a family, ``model_type`` a Hugging Face folder (always ``lm``).
+    """
+    if "tl_arch" not in config:
+        return "lm" if "model_type" in config else None
+    try:
+        return str(find_family(str(config["tl_arch"])).KIND)
+    except UnknownFamilyError:
+        return None
+
+
+def load_model(dir: str | Path) -> Any:  # noqa: A002 (the contract's name)
+    """Load a checkpoint through its family's own loader.
+
+    Parameters
+    ----------
+    dir
+        A folder with ``config.json`` and ``model.safetensors``, a single ``.safetensors`` file whose metadata names its
+        ``tl_arch`` (the n-gram), or a folder in Hugging Face layout.
+
+    Raises
+    ------
+    UnknownFamilyError
+        When ``tl_arch`` names no family.
+    CheckpointError
+        When the checkpoint is not exactly what its family asks for.
+    """
+    path = Path(dir)
+    config = read_config(path)
+    if "tl_arch" not in config and "model_type" in config:
+        return hf.load_hf(path)
+    arch = str(config.get("tl_arch", ""))
+    family = find_family(arch)
+    return getattr(family, f"load_{arch}")(path)
+
+
+def lm_token_nlls(
+    model: Any, ids: ArrayLike, ctx_len: int | None = None, stride: int | None = None
+) -> NDArray[np.float64]:
+    """The family's own NLL of tokens 1 … n−1: its ``nll`` where it has one, strided windows where its context is fixed.
+
+    Parameters
+    ----------
+    model
+        From `load_model`.
+    ids
+        int64 ``[n]``.
+    ctx_len, stride
+        Of the windows, in tokens; by default the model's own context and half of it. Only for models without ``nll``.
+
+    Returns
+    -------
+    float64 ``[n − 1]``, in nats.
+
+    Raises
+    ------
+    ValueError
+        For ctx_len or stride with a family that scores whole texts, and for a ctx_len beyond the model's.
+    """
+    return _token_nlls(model, ids, _window_settings(model, ctx_len, stride), None)
+
+
+def _window_settings(model: Any, ctx_len: int | None, stride: int | None) -> dict[str, int]:
+    if hasattr(model, "nll"):
+        if ctx_len is not None or stride is not None:
+            msg = f"ctx_len and stride are for models of a fixed context, got {ctx_len} and {stride} for {type(model).__name__}, which scores whole texts"
+            raise ValueError(msg)
+        return {}
+    longest: int | None = getattr(model, "ctx_len", None)
+    if ctx_len is None and longest is None:
+        msg = f"ctx_len must be given: {type(model).__name__} does not say how long its context is"
+        raise ValueError(msg)
+    length = longest if ctx_len is None else ctx_len
+    assert length is not None
+    if longest is not None and length > longest:
+        msg = f"ctx_len must be at most the model's {longest}, got {length}"
+        raise ValueError(msg)
+    return {"ctx_len": length, "stride": length // 2 if stride is None else stride}
+
+
+def _token_nlls(
+    model: Any, ids: ArrayLike, settings: Mapping[str, int], on_progress: OnProgress | None
+) -> NDArray[np.float64]:
+    if not settings:
+        nlls: NDArray[np.float64] = model.nll(as_ids(ids))
+        return nlls
+    return strided_nlls(model, ids, **settings, on_window=on_progress)
+
+
+def score_entry(entry: Entry | BrokenEntry, rng: PCG32) -> Row:
+    """Score one entry of a manifest; whatever goes wrong is in the row.
+
+    Parameters
+    ----------
+    entry
+        From `tinyllm.formats.manifest.load`.
+    rng
+        The row's own stream, ``stream(base key, entry's name)``.
+
+    Returns
+    -------
+    A row as ``formats/eval-results.schema.json`` has it.
+    """
+    return evaluate_entry(entry, rng).row
+
+
+def evaluate_entry(
+    entry: Entry | BrokenEntry, rng: PCG32, *, load: Loader = load_model, on_progress: OnProgress | None = None
+) -> Scored:
+    """`score_entry`, with the per-item result beside the row.
+
+    Parameters
+    ----------
+    entry, rng
+        As `score_entry`.
+    load
+        Loads a checkpoint; a caller that scores many entries passes one that remembers.
+    on_progress
+        Called with (done, total) while a long entry is scored.
+    """
+    del rng  # kind lm draws nothing; kinds that mask or resample do
+    row = blank_row(entry.name)
+    if isinstance(entry, BrokenEntry):
+        return Scored(_failed(row, "error", entry.error), None)
+    try:
+        with one_thread():
+            row, result = _score(entry, row, load, on_progress)
+    except _Stopped as stopped:
+        row, result = _failed(stopped.row, stopped.status, stopped.cause), None
+    row["gate"] = judge(row, entry.min, entry.max)
+    return Scored(row, result)
+
+
+class _Stopped(Exception):  # noqa: N818 (not an error of its own: it carries one to the row)
+    """An entry could not be scored; what is known of its row, and why."""
+
+    def __init__(self, row: Row, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.row, self.cause = row, cause
+        self.status = "skipped" if isinstance(cause, UnknownFamilyError) else "error"
+
+
+def _failed(row: Row, status: str, cause: Exception) -> Row:
+    here = f"{Path.cwd()}/"  # a row must not depend on where the run was started from
+    return failed_row(row, status, type(cause).__name__, str(cause).replace(here, ""))
+
+
+def _score(entry: Entry, row: Row, load: Loader, on_progress: OnProgress | None) -> Scored:
+    known = dict(row)
+    try:
+        config = read_config(entry.dir)
+        known["arch"] = str(config.get("tl_arch") or config.get("model_type") or "") or None
+        known["kind"] = kind_of(config)
+        known["task"] = entry.task or _task_name(entry)
+        model = load(entry.dir)
+        known["checkpoint"] = {"sha256": weights_sha256(entry.dir)}
+        if entry.choices is not None:
+            result = _score_choices(entry, known, model, on_progress)
+        else:
+            result = _score_text(entry, known, model, on_progress)
+    except Exception as error:
+        raise _Stopped(known, error) from error
+    metric = METRICS[known["metric"]]
+    known |= {"unit": metric.unit, "interval": metric.interval, "status": "ok", "error": None, "n": result.n}
+    known["value"] = result.value
+    known["lo"] = result.lo if math.isfinite(result.lo) else None
+    known["hi"] = result.hi if math.isfinite(result.hi) else None
+    return Scored(known, result)
+
+
+def _task_name(entry: Entry) -> str:
+    if entry.text is not None:
+        return entry.text[0]
+    path = entry.choices or entry.data_path
+    return path.name.split(".")[0] if path is not None else ""
+
+
+def _metric_of(entry: Entry, allowed: tuple[str, ...], what: str) -> str:
+    name = entry.metric or allowed[0]
+    if name not in allowed:
+        msg = f"metric of {what} must be one of {', '.join(allowed)}, got {name!r}"
+        raise ValueError(msg)
+    return name
+
+
+def _score_text(entry: Entry, row: Row, model: Any, on_progress: OnProgress | None) -> Result:
+    name = row["metric"] = _metric_of(entry, TEXT_METRICS, "a text")
+    data = _open_text(entry)
+    row["data"] = {"name": entry.data, "sha256": data.sha256}
+    vocab_size = getattr(model, "vocab_size", None)
+    if vocab_size is not None and data.vocab_size > vocab_size:
+        msg = f"the text has a vocabulary of {data.vocab_size}, the model one of {vocab_size}; they use different tokenizers"
+        raise ValueError(msg)
+    row["settings"] = _window_settings(model, entry.ctx_len, entry.stride)
+    row["notes"] = {"n_bytes": data.n_bytes}
+    nlls = _token_nlls(model, data.ids, row["settings"], on_progress)
+    value, lo, hi = METRICS[name].estimate(nlls, data.n_bytes)
+    return Result(value, lo, hi, len(nlls), nlls)
+
+
+def _open_text(entry: Entry) -> TokenFile:
+    if entry.text is not None:
+        return byte_tokens(texts.load(*entry.text), "/".join(entry.text))
+    assert entry.data_path is not None
+    return open_tokens(
+        entry.data_path, layout=entry.layout or "tinyllm", vocab_size=entry.vocab_size, n_bytes=entry.n_bytes
+    )
+
+
+def tokenizer_of(model: Any) -> Tokenizer:
+    """The model's own tokenizer, or the byte tokenizer for a vocabulary of the 256 bytes.
+
+    Raises
+    ------
+    ValueError
+        When the model has neither.
+    """
+    own: Tokenizer | None = getattr(model, "tokenizer", None)
+    if own is not None:
+        return own
+    if getattr(model, "vocab_size", None) != ByteTokenizer.vocab_size:
+        msg = f"a task of texts needs a tokenizer; {type(model).__name__} has none, and a vocabulary of {getattr(model, 'vocab_size', None)}, not of 256 bytes"
+        raise ValueError(msg)
+    return ByteTokenizer()
+
+
+def _score_choices(entry: Entry, row: Row, model: Model, on_progress: OnProgress | None) -> Result:
+    assert entry.choices is not None
+    name = row["metric"] = _metric_of(entry, CHOICE_METRICS, "a multiple-choice task")
+    items = read_choices(entry.choices)
+    tok = tokenizer_of(model)
+    max_len = entry.max_len or getattr(model, "ctx_len", None)
+    scores = score_items(model, tok, items, name, max_len=max_len, on_item=on_progress)
+    row["data"] = {"name": entry.choices.name, "sha256": _file_sha256(entry.choices)}
+    row["settings"] = {"max_len": max_len, "bos": tok.bos_id is not None}
+    counts = np.bincount(scores.predicted, minlength=max(len(item.choices) for item in items))
+    row["notes"] = {
+        "n_merged": scores.n_merged,
+        "n_truncated": scores.n_truncated,
+        "predicted": counts.tolist(),
+        "constant": bool((counts > 0).sum() == 1),
+    }
+    value, lo, hi = METRICS[name].estimate(scores.per_item, None)
+    return Result(value, lo, hi, len(items), scores.per_item, tuple(item.id for item in items))
+
+
+def run_zoo(manifest: str | Path | Mapping[str, Any], rng: PCG32 | None, seed: int = 0) -> dict[str, Any]:
+    """Score every entry of a manifest, in its order.
+
+    Parameters
+    ----------
+    manifest
+        A TOML or JSON file, or what one holds. Relative paths are relative to the file (to the current folder).
+    rng
+        One 64-bit base key is drawn from it; each row's stream is a function of the key and the row's name, so that adding,
+        removing or reordering entries changes no other row. None stands for ``PCG32(seed)``.
+    seed
+        Recorded in the report.
+
+    Returns
+    -------
+    The report (``formats/eval-results.schema.json``): one row an entry, in manifest order.
+
+    Raises
+    ------
+    UsageError
+        For a manifest that is itself wrong. An entry's faults are its row.
+    """
+    return evaluate_manifest(manifest, rng, seed)[0]
+
+
+def evaluate_manifest(
+    manifest: str | Path | Mapping[str, Any],
+    rng: PCG32 | None,
+    seed: int = 0,
+    *,
+    on_row: Callable[[str], OnProgress | None] | None = None,
+) -> tuple[dict[str, Any], dict[str, Result]]:
+    """`run_zoo`, with the per-item results by row name; `on_row` is told each row and may follow its progress."""
+    started = datetime.now(UTC)
+    suite = load(manifest)
+    base_key = (PCG32(seed) if rng is None else rng).next_u64()
+    rows: dict[str, Row] = {}
+    results: dict[str, Result] = {}
+    remembered = Checkpoints(load_model)
+    needed = Counter(entry.dir for entry in suite.entries if isinstance(entry, Entry))
+    for entry in suite.entries:
+        on_progress = on_row(entry.name) if on_row is not None else None
+        row, result = evaluate_entry(entry, stream(base_key, entry.name), load=remembered, on_progress=on_progress)
+        rows[entry.name] = row
+        if result is not None:
+            results[entry.name] = result
+        if isinstance(entry, Entry):
+            needed[entry.dir] -= 1
+            if not needed[entry.dir]:
+                remembered.forget(entry.dir)
+    source = str(manifest) if isinstance(manifest, str | Path) else None
+    run = run_facts(started, base_key=base_key, manifest=source, workers=0)
+    names = [entry.name for entry in suite.entries]
+    return report_document(suite=suite.name, seed=seed, names=names, rows=rows, run=run), results
+
+
+def _file_sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+

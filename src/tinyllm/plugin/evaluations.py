@@ -1,0 +1,157 @@
+"""The scoring side of the plugin, one object a process: entries by name, each scored at most once, models remembered."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tinyllm.errors import nearest
+from tinyllm.formats.manifest import BrokenEntry, Entry, Manifest
+from tinyllm.plugin.wire import pack
+from tinyllm.report.rows import Row
+from tinyllm.result import Result
+from tinyllm.rng import PCG32, stream
+
+if TYPE_CHECKING:
+    from tinyllm.eval.checkpoints import Checkpoints
+    from tinyllm.eval.comparison import Comparison
+
+SENT = pytest.StashKey[list[str]]()
+"""The rows that an item has to send with its next report."""
+
+
+class UndecidedGateWarning(UserWarning):
+    """A gate's interval straddles its bound, and the run was told not to fail for that."""
+
+
+class Evaluation:
+    """A scored entry: ``value``, ``lo``, ``hi``, ``n``, ``per_item`` and ``ids`` of its result, and its report ``row``."""
+
+    def __init__(self, row: Row, result: Result, undecided: str) -> None:
+        self.row, self.result, self._undecided = row, result, undecided
+        self.value: float = result.value
+        self.lo: float = result.lo
+        self.hi: float = result.hi
+        self.n: int = result.n
+        self.per_item: NDArray[np.float64] = result.per_item
+        self.ids: Sequence[str] | None = result.ids
+
+    def __repr__(self) -> str:
+        return f"<{self.row['name']}: {self.row['metric']} {self.value!r} [{self.lo!r}, {self.hi!r}], n = {self.n}>"
+
+    def assert_gate(self) -> None:
+        """Fail unless the entry's ``min`` and ``max`` hold on the interval; an entry without a gate passes."""
+        __tracebackhide__ = True
+        gate = self.row["gate"]
+        if gate is None or gate["answer"] == "pass":
+            return
+        message = f"gate {gate['answer']}: {gate['message']}"
+        if gate["answer"] == "undecided" and self._undecided == "warn":
+            warnings.warn(UndecidedGateWarning(message), stacklevel=2)
+            return
+        pytest.fail(message, pytrace=False)
+
+
+class Evaluations:
+    """Scores the manifest's entries in this process.
+
+    Parameters
+    ----------
+    manifest
+        The manifest.
+    undecided
+        As the option says.
+    """
+
+    def __init__(self, manifest: Manifest, undecided: str) -> None:
+        self.manifest = manifest
+        self.undecided = undecided
+        self.keep_models = False
+        self._base_key = PCG32(manifest.seed).next_u64()
+        self._entries = {entry.name: entry for entry in manifest.entries}
+        self._scored: dict[str, tuple[Row, Result | None]] = {}
+        self._checkpoints: Checkpoints | None = None
+
+    @property
+    def checkpoints(self) -> Checkpoints:
+        """The loader that remembers; torch is imported when it is first asked for."""
+        if self._checkpoints is None:
+            from tinyllm.eval.checkpoints import Checkpoints
+            from tinyllm.eval.zoo import load_model
+
+            self._checkpoints = Checkpoints(load_model)
+        return self._checkpoints
+
+    def entry(self, name: str) -> Entry | BrokenEntry:
+        """The entry of that name.
+
+        Raises
+        ------
+        LookupError
+            When the manifest has none; the message has the nearest.
+        """
+        if name not in self._entries:
+            msg = f"the manifest {self.manifest.path} has no entry {name!r}; {nearest(name, self._entries)}"
+            raise LookupError(msg)
+        return self._entries[name]
+
+    def score(self, entry: Entry | BrokenEntry) -> tuple[Row, Result | None]:
+        """The entry's row and result, scored now or remembered."""
+        if entry.name not in self._scored:
+            from tinyllm.eval.zoo import evaluate_entry
+
+            rng = stream(self._base_key, entry.name)
+            self._scored[entry.name] = evaluate_entry(entry, rng, load=self.checkpoints)
+        return self._scored[entry.name]
+
+    def release(self, path: Path) -> None:
+        """A checkpoint's items are done: let its model go, unless evals in plain Python may ask for it again."""
+        if self._checkpoints is not None and not self.keep_models:
+            self._checkpoints.forget(path)
+
+
+class Evaluate:
+    """The `evaluate` fixture: ``evaluate("gpt")`` scores a manifest entry, and its row is in the report.
+
+    ``evaluate.compare("gpt", "bigram")`` is their paired comparison, with ``delta``, ``p``, ``n`` and ``better``.
+    """
+
+    def __init__(self, node: pytest.Item, evaluations: Evaluations) -> None:
+        self._node, self._evaluations = node, evaluations
+
+    def __call__(self, entry: str | Entry | BrokenEntry) -> Evaluation:
+        """Score an entry; fails the test when it cannot be scored, skips it when its family is unknown."""
+        __tracebackhide__ = True
+        found = self._evaluations.entry(entry) if isinstance(entry, str) else entry
+        row, result = self._evaluations.score(found)
+        self._node.stash.setdefault(SENT, []).append(pack(row, result))
+        self._node.user_properties.extend(_properties(row))
+        if result is not None:
+            return Evaluation(row, result, self._evaluations.undecided)
+        reason = f"{row['name']}: {row['status']}: {row['error']['type']}: {row['error']['message']}"
+        if row["status"] == "skipped" and row["gate"] is None:
+            pytest.skip(reason)
+        if row["gate"] is not None:
+            reason += " (and it carries a gate)"
+        pytest.fail(reason, pytrace=False)
+
+    def compare(self, a: str, b: str) -> Comparison:
+        """The paired comparison of two entries on the same items."""
+        __tracebackhide__ = True
+        from tinyllm.eval.comparison import compare_rows
+
+        x, y = self(a), self(b)
+        return compare_rows(x.row, x.result, y.row, y.result)
+
+
+def _properties(row: Row) -> list[tuple[str, Any]]:
+    keys = ("metric", "value", "lo", "hi", "n", "status")
+    known = [(f"tinyllm.{row['name']}.{key}", row[key]) for key in keys if row[key] is not None]
+    gate = row["gate"]
+    return [*known, (f"tinyllm.{row['name']}.gate", gate["answer"])] if gate else known

@@ -1,0 +1,93 @@
+"""What the plugin is told: options, their ini twins, and whether a run concerns evaluations at all.
+
+The plugin is imported in every pytest run of its environment. It does nothing in a run that does not reach the manifest's
+folder, unless a manifest is named on the command line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+DEFAULT_MANIFEST = "evals/zoo.toml"
+DEFAULT_REPORT = "eval-report"
+
+
+@dataclass(frozen=True)
+class Options:
+    """The settings of one run.
+
+    Attributes
+    ----------
+    manifest
+        The manifest's path, or None where none was named and the default does not exist.
+    report
+        The folder that the report is written to.
+    undecided
+        ``fail`` or ``warn``: what becomes of a gate whose interval straddles the bound.
+    active
+        Whether this run concerns the manifest's evaluations.
+    """
+
+    manifest: Path | None
+    report: Path
+    undecided: str
+    active: bool
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Declare every option and its ini twin."""
+    group = parser.getgroup("tinyllm", "language-model evaluation")
+    group.addoption(
+        "--tinyllm-manifest", metavar="PATH", help=f"the manifest of evaluations (ini: tinyllm_manifest; {DEFAULT_MANIFEST})"
+    )
+    group.addoption(
+        "--tinyllm-report", metavar="DIR", help=f"the folder the report is written to (ini: tinyllm_report; {DEFAULT_REPORT})"
+    )
+    group.addoption(
+        "--tinyllm-undecided",
+        choices=("fail", "warn"),
+        help="what becomes of a gate whose interval straddles its bound (ini: tinyllm_undecided; fail)",
+    )
+    parser.addini("tinyllm_manifest", "the manifest of evaluations", default="")
+    parser.addini("tinyllm_report", "the folder the report is written to", default=DEFAULT_REPORT)
+    parser.addini("tinyllm_undecided", "fail or warn, for a gate whose interval straddles its bound", default="fail")
+
+
+def read_options(config: pytest.Config) -> Options:
+    """The settings: an option is relative to where pytest was started, an ini value to the root folder.
+
+    Raises
+    ------
+    pytest.UsageError
+        For a value of ``tinyllm_undecided`` that is neither fail nor warn.
+    """
+    named = _path(config, "manifest")
+    manifest = named or config.rootpath / DEFAULT_MANIFEST
+    report = _path(config, "report")
+    undecided = config.getoption("tinyllm_undecided") or config.getini("tinyllm_undecided")
+    if undecided not in ("fail", "warn"):
+        msg = f"tinyllm_undecided must be fail or warn, got {undecided!r}"
+        raise pytest.UsageError(msg)
+    exists = named is not None or manifest.is_file()
+    active = config.getoption("tinyllm_manifest") is not None or (exists and _reaches(config, manifest.parent))
+    return Options(manifest if exists else None, report or config.rootpath / DEFAULT_REPORT, undecided, active)
+
+
+def _path(config: pytest.Config, name: str) -> Path | None:
+    option = config.getoption(f"tinyllm_{name}")
+    if option is not None:
+        return Path(config.invocation_params.dir, option)
+    ini = config.getini(f"tinyllm_{name}")
+    return config.rootpath / ini if ini else None
+
+
+def _reaches(config: pytest.Config, folder: Path) -> bool:
+    target = folder.resolve()
+    for arg in config.args:
+        path = Path(config.invocation_params.dir, str(arg).split("::")[0]).resolve()
+        if path == target or path in target.parents or target in path.parents:
+            return True
+    return False

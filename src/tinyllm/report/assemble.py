@@ -1,0 +1,82 @@
+"""From rows to the report document (formats/eval-results.schema.json): manifest order, and what the run was."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib import metadata
+from typing import Any
+
+from tinyllm import __version__
+from tinyllm.report.rows import Row
+
+SCHEMA = "tinyllm/eval-results/1"
+
+
+def run_facts(started: datetime, *, base_key: int, manifest: str | None, workers: int) -> dict[str, Any]:
+    """Everything about a run that may differ between two runs with equal rows: time, host, versions, arguments.
+
+    Parameters
+    ----------
+    started
+        When the run began (with a time zone).
+    base_key
+        The 64-bit key that every row's random stream is derived from.
+    manifest
+        The manifest's path as given, or None for one that has no file.
+    workers
+        The number of worker processes; 0 for a run in one process.
+    """
+    finished = datetime.now(UTC)
+    packages = ("numpy", "torch", "scipy", "safetensors", "pytest", "pytest-xdist", "transformers")
+    return {
+        "started": started.isoformat(),
+        "finished": finished.isoformat(),
+        "duration_s": (finished - started).total_seconds(),
+        "base_key": f"{base_key:016x}",
+        "manifest": manifest,
+        "workers": workers,
+        "threads": 1,
+        "tinyllm": __version__,
+        "python": platform.python_version(),
+        "versions": {name: version for name in packages if (version := _version(name)) is not None},
+        "host": {"machine": platform.machine(), "system": platform.system(), "cores": os.cpu_count()},
+        "argv": sys.argv,
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def report_document(
+    *, suite: str, seed: int, names: Sequence[str], rows: Mapping[str, Row], run: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The report: `names` in manifest order, then rows of evals in plain Python that no entry stands for, by name.
+
+    Parameters
+    ----------
+    suite, seed
+        As the manifest has them.
+    names
+        The manifest's entries, in order; `rows` has one for each.
+    rows
+        Every row, by name.
+    run
+        From `run_facts`.
+
+    Notes
+    -----
+    ``complete`` is true when every row was run, whatever came of it.
+    """
+    extra = sorted(set(rows) - set(names))
+    ordered = [rows[name] for name in [*names, *extra]]
+    unfinished = {"NotRun", "NotSelected"}
+    complete = not any(row["error"] and row["error"]["type"] in unfinished for row in ordered)
+    return {"schema": SCHEMA, "suite": suite, "seed": seed, "complete": complete, "run": dict(run), "rows": ordered}

@@ -1,0 +1,53 @@
+"""A finished run on disk: ``report.json`` with its rows and, beside it, ``items.safetensors`` with the scores behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tinyllm.errors import FormatError
+from tinyllm.formats.report import read_items, read_report, write_items, write_report
+from tinyllm.report.rows import result_of
+from tinyllm.result import Result
+
+REPORT_FILE = "report.json"
+ITEMS_FILE = "items.safetensors"
+
+
+def write_run(folder: Path, report: Mapping[str, Any], results: Mapping[str, Result]) -> Path:
+    """Write both files, the report last, so that a report on disk always has its items; returns the report's path.
+
+    Raises
+    ------
+    FormatError
+        When the report is not what its schema says, or the folder cannot be written to.
+    """
+    write_items(folder / ITEMS_FILE, {name: (result.per_item, result.ids) for name, result in results.items()})
+    write_report(dict(report), folder / REPORT_FILE)
+    return folder / REPORT_FILE
+
+
+def read_run(path: Path) -> tuple[dict[str, Any], dict[str, Result]]:
+    """Read a run back: `path` is its folder or its ``report.json``.
+
+    Raises
+    ------
+    FormatError
+        For a missing or faulty file, and for a row with a number whose items are missing or of another count.
+    """
+    report_path = path / REPORT_FILE if path.is_dir() else path
+    report = read_report(report_path)
+    items_path = report_path.with_name(ITEMS_FILE)
+    items = read_items(items_path)
+    results = {}
+    for row in report["rows"]:
+        if row["status"] != "ok":
+            continue
+        per_item, ids = items.get(row["name"], (None, None))
+        if per_item is None or len(per_item) != row["n"]:
+            got = "none" if per_item is None else len(per_item)
+            message = f"row {row['name']!r} of {report_path.name} has n = {row['n']}, got {got} item scores; are the two of one run?"
+            raise FormatError(items_path, message)
+        results[row["name"]] = result_of(row, per_item, ids)
+    return report, results
