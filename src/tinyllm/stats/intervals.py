@@ -17,7 +17,7 @@ from tinyllm.rng import PCG32
 from tinyllm.stats.observations import at_least_one, observations
 
 _UNBOUNDED = (-math.inf, math.inf)
-_GATHER = 16384  # values gathered at a time: indices and values stay in the L2 cache
+_GATHER = 32768  # values gathered at a time: indices and values are half a MiB
 _LANES = 512  # resamples that are summed side by side, at most
 
 
@@ -145,7 +145,7 @@ def _resample_means(values: NDArray[np.float64], rng: PCG32, n_boot: int) -> NDA
     # Draws are row-major (resample by resample); sums run over a transposed tile, so that the resamples of a chunk
     # advance side by side while each one still adds its items left to right.
     n = values.size
-    lanes = max(2, min(n_boot, _LANES, max(16, 2**20 // n)))
+    lanes = max(2, min(n_boot, _LANES, max(16, 2**19 // n)))
     index = np.zeros((lanes, n), np.uint32)
     means = np.empty(n_boot)
     for start in range(0, n_boot, lanes):
