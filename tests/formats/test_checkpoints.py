@@ -109,7 +109,7 @@ def test_a_tensor_that_is_not_as_the_family_has_it_is_named(folder, change, mess
     changed = tensors()
     change(changed)
     (folder / "model.safetensors").write_bytes(serialize(changed))
-    with pytest.raises(CheckpointError, match=f"model.safetensors: {message}"):
+    with pytest.raises(CheckpointError, match=rf"model\.safetensors: .*{message}"):
         checkpoints.load_tensors(folder, SPEC)
 
 

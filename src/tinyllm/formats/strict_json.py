@@ -51,7 +51,14 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return seen
 
 
-def parse(text: str, path: str | Path, *, where: str = "", error: type[FormatError] = FormatError) -> Any:
+def parse(
+    text: str,
+    path: str | Path,
+    *,
+    where: str = "",
+    error: type[FormatError] = FormatError,
+    lone_surrogates: bool = False,
+) -> Any:
     """One JSON document from `text`.
 
     Parameters
@@ -64,6 +71,8 @@ def parse(text: str, path: str | Path, *, where: str = "", error: type[FormatErr
         The place inside that file; empty for a whole file, whose syntax errors then carry line and column.
     error
         The exception to raise.
+    lone_surrogates
+        Whether half a surrogate pair may stand in a string, as in the messages of a report.
 
     Raises
     ------
@@ -83,6 +92,6 @@ def parse(text: str, path: str | Path, *, where: str = "", error: type[FormatErr
         place = ": ".join(part for part in (where, inner) if part)
         if is_non_finite(leaf):
             raise error(path, f"must be a finite number, got {leaf!r}; JSON has null for 'no value'", where=place)
-        if has_lone_surrogate(leaf):
+        if not lone_surrogates and has_lone_surrogate(leaf):
             raise error(path, f"must be Unicode text, got half of a surrogate pair in {leaf!r}", where=place)
     return document

@@ -1,0 +1,221 @@
+"""The manifest (``formats/manifest.schema.json``): the one place that knows an entry's keys and defaults.
+
+A fault of the manifest itself is a `UsageError`: nothing runs. A fault inside one entry is that entry's alone: it
+becomes a `BrokenEntry`, whose row says why.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tinyllm.errors import FormatError, UsageError
+from tinyllm.formats.schema import load_schema, validate
+from tinyllm.formats.strict_json import parse
+
+ENTRY_KEYS: tuple[str, ...] = tuple(load_schema("manifest")["$defs"]["entry"]["properties"])
+
+_SLUG = re.compile(load_schema("manifest")["$defs"]["slug"]["pattern"].removesuffix("$") + r"\Z")
+_TEXT = re.compile(r"text:([A-Za-z0-9._-]+)/([A-Za-z0-9._-]+)")
+_TOKEN_KEYS = ("layout", "vocab_size", "n_bytes")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One thing to score, checked; paths are absolute, absent keys are None.
+
+    Attributes
+    ----------
+    name
+        The row's name, a slug.
+    dir
+        The checkpoint's folder or file.
+    data
+        As written: a path or ``text:NAME/SPLIT``.
+    data_path, text
+        What `data` means: a file, or the (name, split) of a built-in text. At most one is set.
+    layout, vocab_size, n_bytes
+        How to open a foreign token file.
+    choices
+        The rows of a log-likelihood task, in place of `data`.
+    task, metric
+        The label and the metric's name, where the kind's default is not meant.
+    ctx_len, stride, max_len
+        In tokens.
+    min, max
+        The gate: bounds that the whole interval must respect.
+    """
+
+    name: str
+    dir: Path
+    data: str | None = None
+    data_path: Path | None = None
+    text: tuple[str, str] | None = None
+    layout: str | None = None
+    vocab_size: int | None = None
+    n_bytes: int | None = None
+    choices: Path | None = None
+    task: str | None = None
+    metric: str | None = None
+    ctx_len: int | None = None
+    stride: int | None = None
+    max_len: int | None = None
+    min: float | None = None
+    max: float | None = None
+
+    @property
+    def gated(self) -> bool:
+        """Whether the row carries a gate."""
+        return self.min is not None or self.max is not None
+
+
+@dataclass(frozen=True)
+class BrokenEntry:
+    """An entry that cannot be scored as written: its name, the fault, and whether it carried a gate."""
+
+    name: str
+    error: FormatError
+    gated: bool
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """A checked manifest.
+
+    Attributes
+    ----------
+    name, seed
+        Of the suite; the file's stem and 0 where it says none.
+    entries
+        In manifest order.
+    path
+        The file, or None for a mapping.
+    digest
+        SHA-256 over the canonical JSON of the document.
+    """
+
+    name: str
+    seed: int
+    entries: tuple[Entry | BrokenEntry, ...]
+    path: Path | None
+    digest: str
+
+
+def _plain(value: Any) -> Any:
+    """A mapping's values as JSON has them: paths as strings, tuples as lists."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+
+def _read(path: Path) -> Any:
+    try:
+        text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
+    except OSError as error:
+        raise UsageError(f"{path}: the manifest must be a readable file, got {error.strerror!r}") from error
+    except UnicodeDecodeError as error:
+        fault = f"got byte {error.object[error.start]:#04x} at byte {error.start}"
+        raise UsageError(f"{path}: the manifest must be UTF-8, {fault}") from error
+    if path.suffix == ".json":
+        return parse(text, path)
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise UsageError(f"{path}: the manifest must be TOML, got a syntax error: {error}") from error
+
+
+def _check_suite(document: Any, path: str | Path) -> None:
+    """The faults that stop a run: everything but the insides of entries."""
+    entries = document.get("entry") if isinstance(document, dict) else None
+    listed = entries if isinstance(entries, list) else []
+    stand_ins = [{"name": "x", "dir": "x", "data": "x"} if isinstance(entry, dict) else entry for entry in listed]
+    validate({**document, "entry": stand_ins} if listed else document, "manifest", path)
+    first: dict[str, int] = {}
+    for index, entry in enumerate(listed):
+        name = entry.get("name")
+        if not isinstance(name, str) or not _SLUG.match(name):
+            fault = f"must be a slug of 1 to 64 characters A-Z a-z 0-9 . _ -, got {name!r}"
+            raise FormatError(path, fault, where=f"entry[{index}].name")
+        if name in first:
+            fault = f"must be unique, got {name!r} again (first in entry[{first[name]}])"
+            raise FormatError(path, fault, where=f"entry[{index}].name")
+        first[name] = index
+
+
+def _check_meaning(raw: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The key that breaks a rule no schema states, and the rule; None when all is well."""
+    data = raw.get("data", "")
+    foreign = [key for key in _TOKEN_KEYS if key in raw]
+    if data.startswith("text:") and not _TEXT.fullmatch(data):
+        return "data", f"must be text:NAME/SPLIT or a path, got {data!r}"
+    if foreign and ("data" not in raw or data.startswith("text:")):
+        return foreign[0], "must go with a token file in 'data', got none; remove it"
+    if raw.get("layout") == "nanogpt" and "vocab_size" not in raw:
+        return "layout", "must come with vocab_size when it is 'nanogpt', got none: that layout has no header"
+    for key in ("min", "max"):
+        if isinstance(raw.get(key), int) and abs(raw[key]) > 2**53:
+            return key, f"must be a number of at most 2**53, got {raw[key]}"
+    if "min" in raw and "max" in raw and raw["min"] > raw["max"]:
+        return "min", f"must not exceed max ({raw['max']!r}), got {raw['min']!r}"
+    return None
+
+
+def _entry(raw: dict[str, Any], index: int, path: str | Path, folder: Path) -> Entry | BrokenEntry:
+    name, place = raw["name"], f"entry[{index}]"
+    try:
+        validate(raw, "manifest", path, part="entry", where=place)
+        if fault := _check_meaning(raw):
+            raise FormatError(path, fault[1], where=f"{place}.{fault[0]}")
+    except FormatError as error:
+        where = f"{place} {name!r}" if error.where == place else f"{error.where} of {name!r}"
+        return BrokenEntry(name, FormatError(path, error.reason, where=where), "min" in raw or "max" in raw)
+    data = raw.get("data")
+    match = _TEXT.fullmatch(data) if data else None
+    bounds = {key: float(raw[key]) for key in ("min", "max") if key in raw}
+    resolved: dict[str, Any] = {
+        "dir": folder / raw["dir"],
+        "data_path": folder / data if data and not match else None,
+        "text": (match[1], match[2]) if match else None,
+        "choices": folder / raw["choices"] if "choices" in raw else None,
+    }
+    return Entry(**(raw | resolved | bounds))
+
+
+def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Manifest:
+    """Read and check a manifest.
+
+    Parameters
+    ----------
+    source
+        A path (JSON when it ends in ``.json``, else TOML), or the parsed document. Relative paths in it are relative
+        to the manifest's folder, or to the working directory for a mapping.
+
+    Raises
+    ------
+    UsageError
+        On a fault of the manifest itself: unreadable, a syntax error (with line and column), an unknown top-level or
+        ``[suite]`` key, no entries, a name that is no slug or stands twice.
+    """
+    path = None if isinstance(source, Mapping) else Path(source)
+    label: str | Path = "manifest" if path is None else path
+    try:
+        document: Any = _plain(source) if isinstance(source, Mapping) else _read(Path(source))
+        _check_suite(document, label)
+    except FormatError as error:
+        raise UsageError(str(error)) from error
+    folder = Path.cwd() if path is None else path.absolute().parent
+    entries = tuple(_entry(raw, index, label, folder) for index, raw in enumerate(document["entry"]))
+    suite = document.get("suite", {})
+    stem = path.stem if path is not None and _SLUG.match(path.stem) else "suite"
+    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
+    digest = hashlib.sha256(canonical.encode("utf-8", "backslashreplace")).hexdigest()
+    return Manifest(suite.get("name", stem), suite.get("seed", 0), entries, path, digest)
