@@ -350,8 +350,8 @@ def test_the_checkpoint_holds_gpt2s_names_and_shapes(model, hf, tmp_path):
     assert {n: tuple(t.shape) for n, t in load_file(tmp_path / "model.safetensors").items()} == theirs
 
 
-def test_the_config_names_its_family_first_and_keeps_the_extras_under_training(model, tmp_path):
-    save_gpt(tmp_path, model, seed=7, recipe={"lr": 0.1})
+def test_the_config_names_its_family_first_and_records_the_training(model, tmp_path):
+    save_gpt(tmp_path, model, training={"seed": 7, "recipe": {"lr": 0.1}})
     config = json.loads((tmp_path / "config.json").read_text())
     assert next(iter(config)) == "tl_arch"
     assert config == {
@@ -421,7 +421,7 @@ def test_a_config_holds_exactly_its_keys(model, tmp_path, change, message):
 
 def test_equal_models_give_equal_bytes(model, tmp_path):
     for place in ("a", "b"):
-        save_gpt(tmp_path / place, model, seed=0)
+        save_gpt(tmp_path / place, model, training={"seed": 0})
     for file in ("config.json", "model.safetensors"):
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
 

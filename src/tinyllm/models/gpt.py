@@ -257,12 +257,12 @@ def _shapes(model: GPT) -> dict[str, tuple[int, ...]]:
     return {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
 
 
-def load_gpt(dir: str | Path) -> GPT:  # noqa: A002 - the course text's name
+def load_gpt(path: str | Path) -> GPT:
     """Load a checkpoint of this family (``formats/checkpoints.md``).
 
     Parameters
     ----------
-    dir
+    path
         A folder with ``config.json`` (the keys of `CONFIG`) and ``model.safetensors``.
 
     Returns
@@ -275,42 +275,44 @@ def load_gpt(dir: str | Path) -> GPT:  # noqa: A002 - the course text's name
     CheckpointError
         On a missing, extra, misshapen or non-finite tensor, an unknown config key or a bad value, by name.
     """
-    config = read_config(dir)
-    check_config(config, CONFIG, dir)
-    model = _on_meta({field.name: config[field.name] for field in fields(GPTConfig)}, dir)
+    config = read_config(path)
+    check_config(config, CONFIG, path)
+    model = _on_meta({field.name: config[field.name] for field in fields(GPTConfig)}, path)
     spec = {name: (shape, FLOATS) for name, shape in _shapes(model).items()}
-    tensors = {name: torch.from_numpy(array) for name, array in load_tensors(dir, spec).items()}
+    tensors = {name: torch.from_numpy(array) for name, array in load_tensors(path, spec).items()}
     model.load_state_dict(tensors, assign=True)
     return model.eval()
 
 
 def save_gpt(
-    dir: str | Path,  # noqa: A002 - as in load_gpt
+    path: str | Path,
     model: GPT,
     *,
     dtype: Literal["float32", "float16"] = "float32",
-    **extras: Any,
+    training: Mapping[str, Any] | None = None,
 ) -> None:
     """Write a checkpoint that `load_gpt` reads; equal models give equal bytes.
 
     Parameters
     ----------
-    dir
+    path
         The folder; made when missing.
     model
         Any GPT.
     dtype
         How weights are stored; float16 halves the file and rounds each weight to 11 bits.
-    **extras
-        JSON values (recipe, seed, hashes of the texts …), kept under the config's one key ``"training"``.
+    training
+        Where the model comes from (recipe, seed, hashes of the texts): JSON values, recorded and not read.
 
     Raises
     ------
     ValueError
         If a weight is not finite, or overflows float16.
     """
-    config = {"tl_arch": ARCH, **asdict(model.config)} | ({"training": extras} if extras else {})
-    save(dir, config, {name: tensor.cpu().float().numpy() for name, tensor in model.state_dict().items()}, dtype=dtype)
+    config: dict[str, Any] = {"tl_arch": ARCH, **asdict(model.config)}
+    if training is not None:
+        config["training"] = dict(training)
+    save(path, config, {name: tensor.cpu().float().numpy() for name, tensor in model.state_dict().items()}, dtype=dtype)
 
 
 def load_hf_gpt2(source: Any) -> GPT:
