@@ -65,7 +65,7 @@ def _item(row: Mapping[str, Any], index: int, path: str | Path, line: int) -> Ch
     context = text_field(row, "context", path, line, empty=True)
     for key in ("choices", "answer"):
         if key not in row:
-            raise FormatError(path, f"missing field {key!r}", where=f"line {line}")
+            raise FormatError(path, f"missing field {key!r}, got {sorted(row)}", where=f"line {line}")
     choices, answer = row["choices"], row["answer"]
     if not isinstance(choices, list) or not choices:
         raise FormatError(

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tinyllm.errors import FormatError, nearest
+from tinyllm.errors import FormatError
 from tinyllm.formats.lines import read_lines
 from tinyllm.formats.strict_json import parse
 
@@ -58,8 +58,7 @@ def text_field(row: Mapping[str, Any], key: str, path: str | Path, line: int, *,
         When the field is missing, not a string, or empty where it must not be.
     """
     if key not in row:
-        hint = nearest(key, row) if row else "the row is empty"
-        raise FormatError(path, f"missing field {key!r} ({hint})", where=f"line {line}")
+        raise FormatError(path, f"missing field {key!r}, got {sorted(row)}", where=f"line {line}")
     value = row[key]
     if not isinstance(value, str) or not (value or empty):
         must = "a string" if empty else "a non-empty string"

@@ -180,14 +180,14 @@ def _entry(raw: dict[str, Any], index: int, path: str | Path, folder: Path) -> E
         return BrokenEntry(name, FormatError(path, error.reason, where=where), "min" in raw or "max" in raw)
     data = raw.get("data")
     match = _TEXT.fullmatch(data) if data else None
-    bounds = {key: float(raw[key]) for key in ("min", "max") if key in raw}
     resolved: dict[str, Any] = {
         "dir": folder / raw["dir"],
         "data_path": folder / data if data and not match else None,
         "text": (match[1], match[2]) if match else None,
         "choices": folder / raw["choices"] if "choices" in raw else None,
     }
-    return Entry(**(raw | resolved | bounds))
+    resolved |= {key: float(raw[key]) for key in ("min", "max") if key in raw}
+    return Entry(**(raw | resolved))
 
 
 def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Manifest:
