@@ -1,7 +1,7 @@
 """The table of metrics: for each its unit, its direction, and its value and interval from per-item scores.
 
-One definition of each number. Adding a metric is adding a row to `METRICS`. Example: ten NLLs of ln 256 nats, each of one
-byte, are a bpb of 8 with the interval [8, 8].
+One definition of each number. Adding a metric is adding a row to `METRICS`. Example: ten NLLs of ln 256 nats, each of
+one byte, are a bpb of 8 with the interval [8, 8].
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def bpb(per_item: NDArray[np.float64], n_bytes: int | None) -> Estimate:
     if not n_bytes or n_bytes < 0:
         msg = f"bits per byte need the number of bytes of the scored tokens, got n_bytes={n_bytes!r}"
         raise ValueError(msg)
-    # mean · (n / bytes) / ln 2, the ends by the same arithmetic: equal NLLs then give a zero-width interval, and 8 is 8.
+    # mean · (n / bytes) / ln 2, the ends by the same arithmetic: equal NLLs give a zero-width interval, and 8 is 8
     scale = len(per_item) / n_bytes
     value, lo, hi = (end * scale / math.log(2) for end in nll(per_item))
     return value, lo, hi
@@ -121,16 +121,18 @@ def accuracy(per_item: NDArray[np.float64], n_bytes: int | None = None) -> Estim
     return successes / len(per_item), lo, hi
 
 
-METRICS: Mapping[str, Metric] = MappingProxyType({
-    metric.name: metric
-    for metric in (
-        Metric("nll", "nats/token", "lower", "lower", "student-t", nll),
-        Metric("ppl", "perplexity", "lower", "lower", "student-t", ppl),
-        Metric("bpb", "bits/byte", "lower", "lower", "student-t", bpb),
-        Metric("acc", "proportion", "higher", "higher", "wilson", accuracy),
-        Metric("acc_norm", "proportion", "higher", "higher", "wilson", accuracy),
-    )
-})
+METRICS: Mapping[str, Metric] = MappingProxyType(
+    {
+        metric.name: metric
+        for metric in (
+            Metric("nll", "nats/token", "lower", "lower", "student-t", nll),
+            Metric("ppl", "perplexity", "lower", "lower", "student-t", ppl),
+            Metric("bpb", "bits/byte", "lower", "lower", "student-t", bpb),
+            Metric("acc", "proportion", "higher", "higher", "wilson", accuracy),
+            Metric("acc_norm", "proportion", "higher", "higher", "wilson", accuracy),
+        )
+    }
+)
 
 TEXT_METRICS = ("bpb", "nll", "ppl")
 CHOICE_METRICS = ("acc", "acc_norm")

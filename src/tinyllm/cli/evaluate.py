@@ -25,20 +25,30 @@ def add_parser(commands: Any) -> None:
     parser: argparse.ArgumentParser = commands.add_parser(
         "eval",
         help="score models",
-        description="tinyllm eval ppl --model DIR --data FILE | eval --suite NAME | eval --model DIR [--model DIR2] --task FILE.jsonl",
+        description="One of: eval ppl --model DIR --data FILE; eval --suite NAME; eval --model DIR --task FILE.jsonl.",
     )
-    parser.add_argument("what", nargs="?", choices=("ppl",), help="ppl: perplexity and bits per byte of one model on one text")
+    parser.add_argument(
+        "what", nargs="?", choices=("ppl",), help="ppl: perplexity and bits per byte of one model on one text"
+    )
     parser.add_argument("--suite", metavar="NAME", help="a manifest: evals/NAME.toml, or its path")
-    parser.add_argument("--model", metavar="DIR", action="append", default=[], type=Path, help="a checkpoint; two to compare")
+    parser.add_argument(
+        "--model", metavar="DIR", action="append", default=[], type=Path, help="a checkpoint; two to compare"
+    )
     parser.add_argument("--data", metavar="FILE", help="a token file, or text:NAME/SPLIT for a built-in text")
     parser.add_argument("--task", metavar="FILE.jsonl", type=Path, help="a multiple-choice file")
     parser.add_argument("--metric", choices=("acc", "acc_norm"), help="of a task (default: acc)")
     parser.add_argument("--ctx-len", type=int, metavar="C", help="tokens a window (default: the model's context)")
     parser.add_argument("--stride", type=int, metavar="S", help="tokens between windows, 1 <= S < C (default: C // 2)")
-    parser.add_argument("--max-len", type=int, metavar="N", help="tokens of context plus choice (default: the model's context)")
+    parser.add_argument(
+        "--max-len", type=int, metavar="N", help="tokens of context plus choice (default: the model's context)"
+    )
     parser.add_argument("--seed", type=int, help="of the run's random streams (default: the manifest's, or 0)")
-    parser.add_argument("--report", metavar="DIR", type=Path, help="write report.json and items.safetensors (suite: eval-report)")
-    parser.add_argument("--undecided", choices=("fail", "warn"), default="fail", help="what an undecided gate counts as")
+    parser.add_argument(
+        "--report", metavar="DIR", type=Path, help="write report.json and items.safetensors (suite: eval-report)"
+    )
+    parser.add_argument(
+        "--undecided", choices=("fail", "warn"), default="fail", help="what an undecided gate counts as"
+    )
     parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
     parser.set_defaults(run=run)
 
@@ -54,7 +64,9 @@ def run(options: argparse.Namespace) -> int:
     if options.task is not None:
         _only(options, "eval --task", {"task", "metric", "max_len", "seed", "report"})
         return _task(options)
-    raise UsageError("tinyllm eval needs ppl with --model and --data, --suite NAME, or --model and --task; see tinyllm eval --help")
+    raise UsageError(
+        "tinyllm eval needs ppl with --model and --data, --suite NAME, or --model and --task; see tinyllm eval --help"
+    )
 
 
 def _only(options: argparse.Namespace, form: str, used: set[str]) -> None:
@@ -155,7 +167,9 @@ def _task(options: argparse.Namespace) -> int:
     if len(results) == 2 and not options.json:
         a, b = report["rows"]
         found = compare_rows(a, results[names[0]], b, results[names[1]])
-        print(f"{names[0]} − {names[1]}: {found.delta:+.4f}, p = {found.p:.4g} (paired permutation test, n = {found.n:,})")
+        print(
+            f"{names[0]} − {names[1]}: {found.delta:+.4f}, p = {found.p:.4g} (paired permutation test, n = {found.n:,})"
+        )
     return _status(report["rows"], options.undecided)
 
 

@@ -8,7 +8,7 @@ from tqdm import tqdm
 
 
 def bar(label: str) -> Callable[[int, int], None]:
-    """A function ``on_progress(done, total)`` that shows a bar while done < total; silent where stderr is no terminal."""
+    """A function ``on_progress(done, total)`` that shows a bar while done < total, where stderr is a terminal."""
     shown: list[tqdm[None]] = []
 
     def on_progress(done: int, total: int) -> None:

@@ -1,7 +1,7 @@
 """Is one row better than another? A paired question, asked only of the same metric on the same items.
 
-Torch-free: it works on rows and results, fresh or read back from a report. Example: two rows on 400 items that disagree on
-20 of them, 15 against 5, are told apart by the sign flips of those 20, whatever the other 380 add to both.
+Torch-free: it works on rows and results, fresh or read back from a report. Example: two rows on 400 items that disagree
+on 20 of them, 15 against 5, are told apart by the sign flips of those 20, whatever the other 380 add to both.
 """
 
 from __future__ import annotations
@@ -71,12 +71,17 @@ def compare_rows(a: Row, a_result: Result, b: Row, b_result: Result, *, n_perm: 
     ValueError
         When the rows have another metric, other data, or other items; the message says which.
     """
-    for key in ("metric", "data"):
-        if a[key] != b[key] and not (key == "data" and a[key] and b[key] and a[key]["sha256"] == b[key]["sha256"]):
-            msg = f"a paired comparison needs the same {key}, got {a[key]!r} for {a['name']} and {b[key]!r} for {b['name']}"
+    for key, of_a, of_b in (("metric", a["metric"], b["metric"]), ("data", _digest(a), _digest(b))):
+        if of_a != of_b:
+            got = f"got {of_a!r} for {a['name']} and {of_b!r} for {b['name']}"
+            msg = f"a paired comparison needs the same {key}, {got}"
             raise ValueError(msg)
     check_same_items(a_result, b_result)
     delta = float((a_result.per_item - b_result.per_item).mean())
     p = paired_permutation_test(a_result.per_item, b_result.per_item, n_perm=n_perm)
     a_better = (delta < 0) == (METRICS[a["metric"]].better_item == "lower")
     return Comparison(delta, p, len(a_result.per_item), "neither" if delta == 0 else "a" if a_better else "b")
+
+
+def _digest(row: Row) -> str | None:
+    return row["data"]["sha256"] if row["data"] else None

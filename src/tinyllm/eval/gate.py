@@ -31,29 +31,35 @@ def judge(row: Row, minimum: float | None, maximum: float | None) -> Gate | None
     """
     if minimum is None and maximum is None:
         return None
-    gate: Gate = {"min": minimum, "max": maximum, "answer": NOT_EVALUATED, "message": ""}
     if row["status"] != "ok":
-        gate["message"] = f"no number to hold against the gate: the row is {row['status']}"
-        return gate
+        return unjudged(row, minimum, maximum)
     sides = [side for side in (("min", minimum), ("max", maximum)) if side[1] is not None]
     judged = [_judge_side(row, name, bound) for name, bound in sides if bound is not None]
     for answer in ("fail", "undecided", "pass"):
         sentences = [sentence for got, sentence in judged if got == answer]
         if sentences:
-            return {**gate, "answer": answer, "message": "; ".join(sentences)}
+            return {"min": minimum, "max": maximum, "answer": answer, "message": "; ".join(sentences)}
     raise AssertionError("a side has one of three answers")
+
+
+def unjudged(row: Row, minimum: float | None = None, maximum: float | None = None) -> Gate:
+    """The gate of a row without a number; the bounds are None where the entry is too broken to say them."""
+    message = f"no number to hold against the gate: the row is {row['status']}"
+    return {"min": minimum, "max": maximum, "answer": NOT_EVALUATED, "message": message}
 
 
 def _judge_side(row: Row, side: str, bound: float) -> tuple[str, str]:
     value, lo, hi = row["value"], row["lo"], row["hi"]
-    stated = f"{row['name']}: {row['metric']} {value!r}, 95% interval [{lo!r}, {hi!r}], n = {row['n']:,}, {side} {bound!r}"
+    stated = (
+        f"{row['name']}: {row['metric']} {value!r}, 95% interval [{lo!r}, {hi!r}], n = {row['n']:,}, {side} {bound!r}"
+    )
     if lo is None or hi is None:
         return "undecided", f"{stated}: {row['n']} item has no interval; score more items"
     far, near = (hi, lo) if side == "max" else (lo, hi)
-    beyond = (lambda end: end > bound) if side == "max" else (lambda end: end < bound)
-    if not beyond(far):
+    sign = 1 if side == "max" else -1  # beyond the bound is above a max, below a min
+    if sign * far <= sign * bound:
         return "pass", f"{stated}: the whole interval lies within the bound"
-    if beyond(near):
+    if sign * near > sign * bound:
         return "fail", f"{stated}: the whole interval lies beyond the bound, by {abs(near - bound):.6g} at its near end"
     return "undecided", f"{stated}: the interval straddles the bound; {_needed(row, bound, abs(far - value))}"
 

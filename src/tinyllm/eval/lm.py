@@ -1,11 +1,12 @@
 """Perplexity by strided windows, multiple choice by log-likelihood, and the paired comparison of two results.
 
 The contract of the course text, sections 2.1 to 2.4. A model is anything callable as ``model(ids[None])`` that returns
-logits ``[1, T, V]`` or a tuple whose first item is; logits at position t predict token t+1. A module gets a torch tensor,
-anything else a numpy array. Everything is in nats and float64. Not covered: batching, generation, encoder models.
+logits ``[1, T, V]`` or a tuple whose first item is; logits at position t predict token t+1. A module gets a torch
+tensor, anything else a numpy array. Everything is in nats and float64. Not covered: batching, generation, encoder
+models.
 
-Example: a model that gives every one of 256 bytes the same probability has an NLL of ln 256 for each token, a perplexity
-of 256, and 8 bits per byte.
+Example: a model that gives every one of 256 bytes the same probability has an NLL of ln 256 for each token, a
+perplexity of 256, and 8 bits per byte.
 """
 
 from __future__ import annotations
@@ -86,8 +87,8 @@ def log_probs(model: Model, ids: ArrayLike) -> NDArray[np.float64]:
 def token_nlls(model: Model, ids: ArrayLike, ctx_len: int, stride: int) -> NDArray[np.float64]:
     """The NLL of each token 1 … n−1, by strided windows; each token is scored exactly once.
 
-    The model is called once per window, on ``ids[k·stride : k·stride + ctx_len]``; in every window after the first, a scored
-    token has at least ``ctx_len − stride`` tokens of context. This is the sum that the Hugging Face recipe for
+    The model is called once per window, on ``ids[k·stride : k·stride + ctx_len]``; in every window after the first, a
+    scored token has at least ``ctx_len − stride`` tokens of context. This is the sum that the Hugging Face recipe for
     fixed-length models means: that recipe averages window means, and lets a window's first token go unscored.
 
     Parameters
@@ -174,7 +175,8 @@ def score_choices(
 ) -> NDArray[np.float64]:
     """The log-likelihood of each choice after the context.
 
-    Context and choice are tokenised together; a choice's sum runs over its own tokens, each read at the position before it.
+    Context and choice are tokenised together; a choice's sum runs over its own tokens, each read at the position before
+    it.
 
     Parameters
     ----------
@@ -225,7 +227,8 @@ def _scores(
 
 
 class TaskScores(NamedTuple):
-    """What `score_items` found: per item the score (1 right, 0 wrong) and the choice made, and what a reader should know.
+    """What `score_items` found: per item the score (1 right, 0 wrong) and the choice made, and what a reader should
+    know.
 
     ``n_merged`` counts choices whose first token spans the join, ``n_truncated`` items whose context was cut.
     """

@@ -1,9 +1,10 @@
 """The zoo: every family through its own checkpoint loader, scored on its own task, one row an entry.
 
-The contract of the course text, section 2.5. A row that cannot be scored is not dropped: an unknown family is ``skipped``,
-any other exception becomes ``status: "error"`` with its type and message, and the rest is still scored. Scored here: kind
-``lm``, on a token file (bits per byte from the family's own per-token NLLs; gpt and Hugging Face models strided) or on a
-multiple-choice file. `score_entry` is what ``tinyllm eval``, ``pytest evals/`` and the `evaluate` fixture all call.
+The contract of the course text, section 2.5. A row that cannot be scored is not dropped: an unknown family is
+``skipped``, any other exception becomes ``status: "error"`` with its type and message, and the rest is still scored.
+Scored here: kind ``lm``, on a token file (bits per byte from the family's own per-token NLLs; gpt and Hugging Face
+models strided) or on a multiple-choice file. `score_entry` is what ``tinyllm eval``, ``pytest evals/`` and the
+`evaluate` fixture all call.
 
 Example row: the uniform bigram on any text is ``bpb 8, interval [8, 8]``.
 """
@@ -24,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from tinyllm import texts
 from tinyllm.errors import UnknownFamilyError
 from tinyllm.eval.checkpoints import Checkpoints
-from tinyllm.eval.gate import judge
+from tinyllm.eval.gate import judge, unjudged
 from tinyllm.eval.lm import ByteTokenizer, score_items, strided_nlls
 from tinyllm.formats.checkpoints import read_config, weights_sha256
 from tinyllm.formats.choices import read_choices
@@ -132,7 +133,8 @@ def lm_token_nlls(
 def _window_settings(model: Any, ctx_len: int | None, stride: int | None) -> dict[str, int]:
     if hasattr(model, "nll"):
         if ctx_len is not None or stride is not None:
-            msg = f"ctx_len and stride are for models of a fixed context, got {ctx_len} and {stride} for {type(model).__name__}, which scores whole texts"
+            got = f"got {ctx_len} and {stride} for {type(model).__name__}, which scores whole texts"
+            msg = f"ctx_len and stride are for models of a fixed context, {got}"
             raise ValueError(msg)
         return {}
     longest: int | None = getattr(model, "ctx_len", None)
@@ -190,7 +192,8 @@ def evaluate_entry(
     del rng  # kind lm draws nothing; kinds that mask or resample do
     row = blank_row(entry.name)
     if isinstance(entry, BrokenEntry):
-        return Scored(_failed(row, "error", entry.error), None)
+        row = _failed(row, "error", entry.error)
+        return Scored({**row, "gate": unjudged(row) if entry.gated else None}, None)
     try:
         with one_thread():
             row, result = _score(entry, row, load, on_progress)
@@ -258,12 +261,13 @@ def _score_text(entry: Entry, row: Row, model: Any, on_progress: OnProgress | No
     row["data"] = {"name": entry.data, "sha256": data.sha256}
     vocab_size = getattr(model, "vocab_size", None)
     if vocab_size is not None and data.vocab_size > vocab_size:
-        msg = f"the text has a vocabulary of {data.vocab_size}, the model one of {vocab_size}; they use different tokenizers"
+        sizes = f"got {data.vocab_size} for the text and {vocab_size} for the model"
+        msg = f"the text's vocabulary must fit the model's, {sizes}; they use different tokenizers"
         raise ValueError(msg)
     row["settings"] = _window_settings(model, entry.ctx_len, entry.stride)
-    row["notes"] = {"n_bytes": data.n_bytes}
     nlls = _token_nlls(model, data.ids, row["settings"], on_progress)
     value, lo, hi = METRICS[name].estimate(nlls, data.n_bytes)
+    row["notes"] = {"n_bytes": data.n_bytes, "worse_than_uniform": bool(nlls.mean() > math.log(data.vocab_size))}
     return Result(value, lo, hi, len(nlls), nlls)
 
 
@@ -287,8 +291,10 @@ def tokenizer_of(model: Any) -> Tokenizer:
     own: Tokenizer | None = getattr(model, "tokenizer", None)
     if own is not None:
         return own
-    if getattr(model, "vocab_size", None) != ByteTokenizer.vocab_size:
-        msg = f"a task of texts needs a tokenizer; {type(model).__name__} has none, and a vocabulary of {getattr(model, 'vocab_size', None)}, not of 256 bytes"
+    vocab_size = getattr(model, "vocab_size", None)
+    if vocab_size != ByteTokenizer.vocab_size:
+        has = f"{type(model).__name__} has none, and a vocabulary of {vocab_size} where 256 would be bytes"
+        msg = f"a task of texts needs a tokenizer; {has}"
         raise ValueError(msg)
     return ByteTokenizer()
 
@@ -321,8 +327,8 @@ def run_zoo(manifest: str | Path | Mapping[str, Any], rng: PCG32 | None, seed: i
     manifest
         A TOML or JSON file, or what one holds. Relative paths are relative to the file (to the current folder).
     rng
-        One 64-bit base key is drawn from it; each row's stream is a function of the key and the row's name, so that adding,
-        removing or reordering entries changes no other row. None stands for ``PCG32(seed)``.
+        One 64-bit base key is drawn from it; each row's stream is a function of the key and the row's name, so that
+        adding, removing or reordering entries changes no other row. None stands for ``PCG32(seed)``.
     seed
         Recorded in the report.
 
@@ -371,5 +377,3 @@ def evaluate_manifest(
 
 def _file_sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-

@@ -1,7 +1,7 @@
 """The families, one file each, found by file name: `models/gpt.py` is the family ``gpt``.
 
-A family's file has ``ARCH`` (its own name), ``KIND`` (what it is scored as) and ``load_<ARCH>(path)``. A ``tl_arch`` is looked
-up among these files' names; nothing a checkpoint says is ever imported.
+A family's file has ``ARCH`` (its own name), ``KIND`` (what it is scored as) and ``load_<ARCH>(path)``. A ``tl_arch`` is
+looked up among these files' names; nothing a checkpoint says is ever imported.
 """
 
 from __future__ import annotations

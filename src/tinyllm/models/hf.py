@@ -1,7 +1,7 @@
 """A folder in Hugging Face layout as a model of kind ``lm``: its weights and tokenizer through transformers, offline.
 
-Not a family of ours (no ``ARCH``): `tinyllm.eval.zoo.load_model` comes here for a config with ``model_type``. The tokenizer
-is used as saved: no special tokens added by it, no regex rewritten. Needs the ``hf`` extra.
+Not a family of ours (no ``ARCH``): `tinyllm.eval.zoo.load_model` comes here for a config with ``model_type``. The
+tokenizer is used as saved: no special tokens added by it, no regex rewritten. Needs the ``hf`` extra.
 """
 
 from __future__ import annotations
@@ -80,7 +80,9 @@ def load_hf(path: Path) -> HFCausalLM:
             dtype=torch.float32,
             output_loading_info=True,
         )
-        has_tokenizer = any((path / name).is_file() for name in ("tokenizer.json", "tokenizer_config.json", "vocab.json"))
+        has_tokenizer = any(
+            (path / name).is_file() for name in ("tokenizer.json", "tokenizer_config.json", "vocab.json")
+        )
         tokenizer = None
         if has_tokenizer:
             tokenizer = HFTokenizer(

@@ -1,8 +1,8 @@
 """The pytest plugin: hooks of a few lines over two objects, `Evaluations` (scores) and `Controller` (reports).
 
-``pytest evals/ -n auto`` is the eval run. A test that asks for ``zoo_entry`` becomes one item per manifest entry; ``evaluate``
-and ``checkpoint`` are for evals in plain Python. Imported in every pytest run: no torch at import, nothing done in a run
-that does not concern evaluations.
+``pytest evals/ -n auto`` is the eval run. A test that asks for ``zoo_entry`` becomes one item per manifest entry;
+``evaluate`` and ``checkpoint`` are for evals in plain Python. Imported in every pytest run: no torch at import, nothing
+done in a run that does not concern evaluations.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tinyllm.errors import UsageError
-from tinyllm.formats.manifest import BrokenEntry, Entry, Manifest, load
+from tinyllm.formats.manifest import BrokenEntry, Manifest, load
 from tinyllm.plugin.controller import Controller, check_writable
 from tinyllm.plugin.evaluations import SENT, Evaluate, Evaluation, Evaluations, UndecidedGateWarning
 from tinyllm.plugin.options import DEFAULT_MANIFEST, Options, add_options, read_options
@@ -33,7 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_cmdline_main(config: pytest.Config) -> Generator[None, Any, Any]:
-    """With ``-n``, have idle workers steal: items of one checkpoint then stay together, and it is loaded once a worker."""
+    """With ``-n``, have idle workers steal: items of one checkpoint stay together, and it is loaded once a worker."""
     asked = getattr(config.option, "numprocesses", None)
     if asked and config.option.dist == "no" and _options(config).active:
         config.option.dist = "worksteal"
@@ -118,7 +118,7 @@ def zoo_checkpoint(request: pytest.FixtureRequest) -> Generator[Path | None, Non
 
 @pytest.fixture
 def evaluate(request: pytest.FixtureRequest) -> Evaluate:
-    """``evaluate("gpt")`` scores a manifest entry: value, lo, hi, n. ``evaluate.compare("gpt", "bigram").p`` compares two."""
+    """``evaluate("gpt")`` scores a manifest entry; ``evaluate.compare("gpt", "bigram").p`` compares two."""
     return Evaluate(request.node, _evaluations(request.config))
 
 
@@ -131,7 +131,6 @@ def checkpoint(request: pytest.FixtureRequest) -> Callable[[str], Any]:
         entry = evaluations.entry(name)
         if isinstance(entry, BrokenEntry):
             raise entry.error
-        assert isinstance(entry, Entry)
         return evaluations.checkpoints(entry.dir)
 
     return load_checkpoint

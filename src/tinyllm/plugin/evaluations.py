@@ -1,4 +1,4 @@
-"""The scoring side of the plugin, one object a process: entries by name, each scored at most once, models remembered."""
+"""The scoring side of the plugin, one object a process: entries by name, each scored at most once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class UndecidedGateWarning(UserWarning):
 
 
 class Evaluation:
-    """A scored entry: ``value``, ``lo``, ``hi``, ``n``, ``per_item`` and ``ids`` of its result, and its report ``row``."""
+    """A scored entry: ``value``, ``lo``, ``hi``, ``n``, ``per_item`` and ``ids`` of its result, and its ``row``."""
 
     def __init__(self, row: Row, result: Result, undecided: str) -> None:
         self.row, self.result, self._undecided = row, result, undecided

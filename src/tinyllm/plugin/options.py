@@ -1,7 +1,7 @@
 """What the plugin is told: options, their ini twins, and whether a run concerns evaluations at all.
 
-The plugin is imported in every pytest run of its environment. It does nothing in a run that does not reach the manifest's
-folder, unless a manifest is named on the command line.
+The plugin is imported in every pytest run of its environment. It does nothing in a run that does not reach the
+manifest's folder, unless a manifest is named on the command line.
 """
 
 from __future__ import annotations
@@ -41,10 +41,14 @@ def add_options(parser: pytest.Parser) -> None:
     """Declare every option and its ini twin."""
     group = parser.getgroup("tinyllm", "language-model evaluation")
     group.addoption(
-        "--tinyllm-manifest", metavar="PATH", help=f"the manifest of evaluations (ini: tinyllm_manifest; {DEFAULT_MANIFEST})"
+        "--tinyllm-manifest",
+        metavar="PATH",
+        help=f"the manifest of evaluations (ini: tinyllm_manifest; {DEFAULT_MANIFEST})",
     )
     group.addoption(
-        "--tinyllm-report", metavar="DIR", help=f"the folder the report is written to (ini: tinyllm_report; {DEFAULT_REPORT})"
+        "--tinyllm-report",
+        metavar="DIR",
+        help=f"the folder the report is written to (ini: tinyllm_report; {DEFAULT_REPORT})",
     )
     group.addoption(
         "--tinyllm-undecided",

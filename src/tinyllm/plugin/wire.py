@@ -29,4 +29,3 @@ def unpack(text: str) -> tuple[Row, Result | None]:
         return row, None
     per_item = np.frombuffer(base64.b64decode(message["scores"]), dtype="<f8").astype(np.float64)
     return row, result_of(row, per_item, message["ids"])
-

@@ -11,9 +11,8 @@ from importlib import metadata
 from typing import Any
 
 from tinyllm import __version__
+from tinyllm.formats.report import SCHEMA
 from tinyllm.report.rows import Row
-
-SCHEMA = "tinyllm/eval-results/1"
 
 
 def run_facts(started: datetime, *, base_key: int, manifest: str | None, workers: int) -> dict[str, Any]:
@@ -43,7 +42,7 @@ def run_facts(started: datetime, *, base_key: int, manifest: str | None, workers
         "tinyllm": __version__,
         "python": platform.python_version(),
         "versions": {name: version for name in packages if (version := _version(name)) is not None},
-        "host": {"machine": platform.machine(), "system": platform.system(), "cores": os.cpu_count()},
+        "host": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "argv": sys.argv,
     }
 

@@ -56,7 +56,7 @@ def missing_row(name: str, *, selected: bool) -> Row:
 
 
 def result_of(row: Row, per_item: NDArray[np.float64], ids: Sequence[str] | None) -> Result:
-    """The `Result` of a row that has a number, from its stored per-item scores; an end that is null is infinite again."""
+    """The `Result` of a row that has a number, from its stored per-item scores; a null end is infinite again."""
     lo = -np.inf if row["lo"] is None else row["lo"]
     hi = np.inf if row["hi"] is None else row["hi"]
     return Result(row["value"], lo, hi, row["n"], per_item, None if ids is None else tuple(ids))

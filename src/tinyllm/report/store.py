@@ -1,4 +1,4 @@
-"""A finished run on disk: ``report.json`` with its rows and, beside it, ``items.safetensors`` with the scores behind them."""
+"""A finished run on disk: ``report.json`` with its rows and beside it ``items.safetensors`` with their scores."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ def read_run(path: Path) -> tuple[dict[str, Any], dict[str, Result]]:
         per_item, ids = items.get(row["name"], (None, None))
         if per_item is None or len(per_item) != row["n"]:
             got = "none" if per_item is None else len(per_item)
-            message = f"row {row['name']!r} of {report_path.name} has n = {row['n']}, got {got} item scores; are the two of one run?"
+            message = (
+                f"must hold the {row['n']} scores of row {row['name']!r}, got {got}; are it and the report of one run?"
+            )
             raise FormatError(items_path, message)
         results[row["name"]] = result_of(row, per_item, ids)
     return report, results

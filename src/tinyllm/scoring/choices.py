@@ -1,9 +1,9 @@
 """How an answer is laid out after its context, as tokens: joint tokenisation, the split, the BOS, the length limit.
 
-Source: the `_encode_pair` of lm-evaluation-harness, with two rules of our own. Where the tokenizer merges across the join,
-the split is at the longest common token prefix (there the harness can be left with an empty continuation); and white space
-at the end of a context stays in the context unless the tokenizer merges it (the harness moves it to the choice, which
-changes the sum, by the same term for every choice, and so only length-normalised scores).
+Source: the `_encode_pair` of lm-evaluation-harness, with two rules of our own. Where the tokenizer merges across the
+join, the split is at the longest common token prefix (there the harness can be left with an empty continuation); and
+white space at the end of a context stays in the context unless the tokenizer merges it (the harness moves it to the
+choice, which changes the sum, by the same term for every choice, and so only length-normalised scores).
 """
 
 from __future__ import annotations
@@ -61,13 +61,14 @@ def encode_choice(tok: Tokenizer, context: str, choice: str, max_len: int | None
     context, choice
         Their texts; the model sees ``context + choice``.
     max_len
-        The most tokens that the whole may have, BOS and choice included. Tokens are dropped from the left of the context; the
-        BOS and one context token stay; a choice is never cut.
+        The most tokens that the whole may have, BOS and choice included. Tokens are dropped from the left of the
+        context; the BOS and one context token stay; a choice is never cut.
 
     Raises
     ------
     ValueError
-        For an empty choice, a choice that adds no token, an empty context without a BOS, and a choice that does not fit.
+        For an empty choice, a choice that adds no token, an empty context without a BOS, and a choice that does not
+        fit.
     """
     if not choice:
         msg = "a choice must not be empty; an empty answer has no log-likelihood"
@@ -81,13 +82,17 @@ def encode_choice(tok: Tokenizer, context: str, choice: str, max_len: int | None
         msg = f"choice {choice!r} must add at least one token to its context, got none from this tokenizer"
         raise ValueError(msg)
     if not bos and split == 0:
-        what = "an empty context" if not context_ids else f"context {context!r}, merged whole into the choice's first token,"
+        what = (
+            "an empty context"
+            if not context_ids
+            else f"context {context!r}, merged whole into the choice's first token,"
+        )
         msg = f"{what} needs a tokenizer with a BOS: choice {choice!r} would be predicted from nothing"
         raise ValueError(msg)
     dropped = 0 if max_len is None else max(0, len(bos) + len(whole) - max_len)
     if dropped and split - dropped < min(split, 1):
-        room = f"{len(bos)} BOS and {min(split, 1)} context tokens"
-        msg = f"choice {choice!r} has {len(answer)} tokens and does not fit into max_len={max_len} beside {room}; it is never cut"
+        fit = f"does not fit into max_len={max_len} beside {len(bos)} BOS and {min(split, 1)} context tokens"
+        msg = f"choice {choice!r} has {len(answer)} tokens and {fit}; it is never cut"
         raise ValueError(msg)
     ids = np.array(bos + whole[dropped:], dtype=np.int64)
     return EncodedChoice(ids, len(bos) + split - dropped, merged=split < len(context_ids), truncated=dropped)

@@ -105,14 +105,12 @@ def log_softmax(rows: torch.Tensor, first: int) -> torch.Tensor:
         row = int(bad.nonzero()[0])
         value = float(top[row])
         what = "nothing but -inf" if value == -np.inf else "NaN" if np.isnan(value) else "+inf"
-        msg = f"logits must be finite or -inf, got {what} at position {first + row}; the model's output has no distribution there"
+        msg = f"logits must be finite or -inf, got {what} at position {first + row}; there is no distribution there"
         raise ValueError(msg)
     return torch.log_softmax(wide, dim=-1)
 
 
-def target_log_probs(
-    model: Model, ids: NDArray[np.int64], first: int, *, offset: int = 0
-) -> NDArray[np.float64]:
+def target_log_probs(model: Model, ids: NDArray[np.int64], first: int, *, offset: int = 0) -> NDArray[np.float64]:
     """``ln p(ids[t] | ids[:t])`` for t = first … len(ids)−1, from one call of the model.
 
     Each is read at position t−1. Only the rows that are needed are widened to float64, a few hundred at a time.
@@ -140,11 +138,14 @@ def target_log_probs(
     targets = ids[first:]
     if targets.size and targets.max() >= vocab_size:
         where = int(np.argmax(targets >= vocab_size))
-        msg = f"token {int(targets[where])} at position {offset + first + where} is outside the model's vocabulary of {vocab_size}"
+        place = f"token {int(targets[where])} at position {offset + first + where}"
+        msg = f"{place} is outside the model's vocabulary of {vocab_size}"
         raise ValueError(msg)
     out = np.full(len(targets), np.nan)
     for start in range(0, len(targets), ROWS_AT_ONCE):
         stop = min(start + ROWS_AT_ONCE, len(targets))
         log_p = log_softmax(rows[first - 1 + start : first - 1 + stop], offset + first - 1 + start)
-        out[start:stop] = log_p.gather(1, torch.from_numpy(targets[start:stop, None]).to(log_p.device))[:, 0].cpu().numpy()
+        out[start:stop] = (
+            log_p.gather(1, torch.from_numpy(targets[start:stop, None]).to(log_p.device))[:, 0].cpu().numpy()
+        )
     return out

@@ -1,6 +1,7 @@
 """One torch thread while scoring: sums differ with the thread count, and rows must not differ with the mode of a run.
 
-On a machine with as many workers as cores one thread each is also the fastest: spinning threads take each other's cores.
+On a machine with as many workers as cores one thread each is also the fastest: spinning threads take each other's
+cores.
 """
 
 from __future__ import annotations
