@@ -72,7 +72,7 @@ def _pick(scored: Scored, name: str, path: Path) -> tuple[Row, Result]:
 
 def _line(label: str, a: Row, b: Row, comparison: Comparison) -> str:
     better = {"a": "A is better", "b": "B is better", "neither": "equal"}[comparison.better]
-    noise = "" if comparison.p < 0.05 else ", within item noise"
+    noise = "" if comparison.p < 0.05 or comparison.better == "neither" else ", within item noise"
     return (
         f"{label}: {a['metric']} {number(a['value'])} and {number(b['value'])}, "
         f"mean item difference {comparison.delta:+.6g}, p = {comparison.p:.4g}, n = {comparison.n:,}: {better}{noise}"
