@@ -10,7 +10,7 @@ over those that agree up to it. Over a whole alternative the ratios telescope to
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from math import inf, log
@@ -44,7 +44,19 @@ class ChoicePoint:
         When there is no alternative, one is empty or has a weight below 1, or one is a prefix of another.
     """
 
-    __slots__ = ("_bounds", "_index", "_lengths", "_nlls", "foils", "kind", "texts", "total", "values", "weights")
+    __slots__ = (
+        "_bounds",
+        "_index",
+        "_lengths",
+        "_nlls",
+        "_rows",
+        "foils",
+        "kind",
+        "texts",
+        "total",
+        "values",
+        "weights",
+    )
 
     def __init__(self, alternatives: Iterable[Alternative], *, kind: str = "", foils: Iterable[str] = ()) -> None:
         rows = tuple(alternatives)
@@ -59,6 +71,7 @@ class ChoicePoint:
         self._index = {text: i for i, text in enumerate(self.texts)}
         self._lengths = sorted({len(text) for text in self.texts})
         self._nlls: dict[int, tuple[float, ...]] = {}
+        self._rows: dict[bytes, tuple[NDArray[np.intp], NDArray[np.float64]]] = {}
 
     def _check(self) -> None:
         if not self.texts or not all(self.texts) or min(self.weights) < 1:
@@ -100,14 +113,23 @@ class ChoicePoint:
             self._nlls[index] = known
         return known
 
-    def next_bytes(self, prefix: bytes) -> dict[int, int]:
-        """Return, for each byte that may follow `prefix` inside this choice, the sum of its weights."""
-        at = len(prefix)
-        sums: dict[int, int] = {}
-        for text, weight in zip(self.texts, self.weights, strict=True):
-            if text.startswith(prefix) and len(text) > at:
-                sums[text[at]] = sums.get(text[at], 0) + weight
-        return sums
+    def next_bytes(self, prefix: bytes) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        """Return the bytes that may follow `prefix` inside this choice, and their log-probabilities in nats.
+
+        Both arrays are empty when none may: after a whole alternative, or a prefix that no alternative has.
+        """
+        known = self._rows.get(prefix)
+        if known is None:
+            sums: dict[int, int] = {}
+            for text, weight in zip(self.texts, self.weights, strict=True):
+                if text.startswith(prefix) and len(text) > len(prefix):
+                    sums[text[len(prefix)]] = sums.get(text[len(prefix)], 0) + weight
+            total = sum(sums.values())
+            nats = [-log(total / mass) for mass in sums.values()]
+            known = np.array(list(sums), dtype=np.intp), np.array(nats, dtype=np.float64)
+            if sums:  # so the cache is no larger than the trie
+                self._rows[prefix] = known
+        return known
 
 
 Program = Generator[ChoicePoint, Any, Any]
@@ -208,24 +230,9 @@ def next_byte_log_probs(program: Program, data: bytes) -> NDArray[np.float64]:
         index = current.match(data, start)
         read = len(current.texts[index]) if index >= 0 else len(data) - start + 1
         for offset in range(read):
-            sums = current.next_bytes(data[start : start + offset])
-            if not sums:
+            possible, nats = current.next_bytes(data[start : start + offset])
+            if not len(possible):
                 break
-            total = sum(sums.values())
-            row = table[start + offset]
-            row[:] = -inf
-            for byte, mass in sums.items():
-                row[byte] = -log(total / mass)
+            table[start + offset] = -inf
+            table[start + offset, possible] = nats
     return table
-
-
-def reachable(program: Callable[[], Program], rng: PCG32, n_bytes: int) -> dict[int, ChoicePoint]:
-    """Return, by identity, the distinct choice points that `n_bytes` of generated text pass."""
-    seen: dict[int, ChoicePoint] = {}
-    written = 0
-    for current, index in derivation(program(), rng):
-        seen.setdefault(id(current), current)
-        written += len(current.texts[index])
-        if written >= n_bytes:
-            break
-    return seen

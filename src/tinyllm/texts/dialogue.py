@@ -2,7 +2,7 @@
 
 from tinyllm.texts import vocabulary as words
 from tinyllm.texts.choice import Program, determined, literal, point
-from tinyllm.texts.sentences import BASE, PAST, plain_objects
+from tinyllm.texts.clauses import BASE, PAST, plain_objects
 from tinyllm.texts.world import (
     ANIMAL,
     ANIMAL_LOOK,

@@ -13,9 +13,10 @@ from typing import Any
 from tinyllm.rng import stream
 from tinyllm.texts import vocabulary as words
 from tinyllm.texts.choice import Alternative, ChoicePoint, Program, derivation, determined, literal, point
+from tinyllm.texts.clauses import PAST, plain_objects, stop
 from tinyllm.texts.dialogue import dialogue
 from tinyllm.texts.opening import opening
-from tinyllm.texts.sentences import PAST, plain_objects, predicate, stop
+from tinyllm.texts.sentences import predicate
 from tinyllm.texts.world import (
     ANIMAL,
     ANIMAL_LOOK,
@@ -255,17 +256,18 @@ def whole_stories(name: str) -> Iterator[bytes]:
 def grammar_sha256() -> str:
     """Return the identity of the grammar: a hash over the choice points and choices of a fixed stream.
 
-    Any change of a word, a weight or a rule that the first 64 KiB of the stream meet changes it.
+    Any change of a word, a weight or a rule that the first 128 KiB of the stream meet changes it.
     """
     digest = hashlib.sha256()
-    seen: set[int] = set()
+    seen: dict[tuple[tuple[bytes, ...], tuple[int, ...]], int] = {}  # numbered as met
     length = 0
     for current, index in derivation(source(), stream(KEY, "stories/fingerprint")):
-        if id(current) not in seen:
-            seen.add(id(current))
-            digest.update(repr((current.texts, current.weights)).encode())
-        digest.update(index.to_bytes(4, "little"))
+        content = (current.texts, current.weights)
+        if content not in seen:
+            seen[content] = len(seen)
+            digest.update(repr(content).encode())
+        digest.update(f"{seen[content]} {index};".encode())
         length += len(current.texts[index])
-        if length >= 1 << 16:
+        if length >= 1 << 17:
             return digest.hexdigest()
     raise AssertionError("the source never ends")

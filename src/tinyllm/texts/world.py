@@ -23,9 +23,9 @@ class Who:
         return "were" if self is PAIR else "was"
 
     @property
-    def they_were(self) -> str:
-        """The pronoun with the past copula that agrees with it."""
-        return "they were" if self.they == "they" else f"{self.they} was"
+    def they_was(self) -> str:
+        """The past copula that agrees with the pronoun: a name was, but they were."""
+        return "were" if self.they == "they" else "was"
 
 
 SHE, HE, THEY = ("she", "her", "her", "herself"), ("he", "him", "his", "himself"), ("they", "them", "their", "themself")
