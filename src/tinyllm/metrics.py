@@ -59,6 +59,10 @@ def nll(per_item: NDArray[np.float64], n_bytes: int | None = None) -> Estimate:
         For no token at all, and for an infinite NLL, naming the token.
     """
     del n_bytes  # a mean over tokens does not depend on their bytes
+    if np.isinf(per_item).any():
+        token = int(np.argmax(np.isinf(per_item))) + 1  # token 0 is not scored
+        msg = f"every NLL must be finite, got {float(per_item[token - 1])!r} for token {token}: it was given probability 0"
+        raise ValueError(msg)
     totals = NLLAccumulator()
     totals.add(per_item)
     value = totals.mean()

@@ -152,7 +152,7 @@ def test_a_single_minus_infinity_is_a_legal_zero_probability():
     model = lambda ids: np.tile(np.array([0.0, -math.inf, 0.0]), (1, ids.shape[1], 1))  # noqa: E731
     np.testing.assert_allclose(log_probs(model, [0]), [[-math.log(2), -math.inf, -math.log(2)]])
     assert token_nlls(model, [0, 2, 1], 3, 1).tolist() == [math.log(2), math.inf]
-    with pytest.raises(ValueError, match="1"):
+    with pytest.raises(ValueError, match="got inf for token 2"):
         eval_ppl(model, [0, 2, 1], 3, 1)
 
 
