@@ -61,7 +61,7 @@ def nll(per_item: NDArray[np.float64], n_bytes: int | None = None) -> Estimate:
     del n_bytes  # a mean over tokens does not depend on their bytes
     if np.isinf(per_item).any():
         token = int(np.argmax(np.isinf(per_item))) + 1  # token 0 is not scored
-        msg = f"every NLL must be finite, got {float(per_item[token - 1])!r} for token {token}: it was given probability 0"
+        msg = f"every NLL must be finite, got {per_item[token - 1]!s} for token {token}: it was given probability 0"
         raise ValueError(msg)
     totals = NLLAccumulator()
     totals.add(per_item)

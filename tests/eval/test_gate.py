@@ -82,7 +82,7 @@ def test_the_three_answers_are_exhaustive_and_exclusive(value, below, above, bou
 
 @given(st.integers(2, 10_000), st.floats(0.01, 1), st.floats(0.001, 0.9))
 def test_the_items_needed_bring_the_end_to_the_bound(n, half, share):
-    """At the stated n the half-width, which falls as 1/√n, is at most the distance to the bound, and not at one fewer."""
+    """At the stated n the half-width, which falls as 1/√n, is at most the distance to the bound; at n − 1 not."""
     distance = half * share
     message = judge(row(0.0, -half, half, n=n), None, distance)["message"]
     needed = int(message.split("about ")[1].split(" ")[0].replace(",", ""))
