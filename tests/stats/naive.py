@@ -19,9 +19,7 @@ class NaivePCG32:
         old = self.state
         self.state = (old * 6364136223846793005 + self.increment) % 2**64
         word = ((old ^ (old >> 18)) >> 27) % 2**32
-        bits = f"{word:032b}"
-        turn = old >> 59
-        return int(bits[32 - turn :] + bits[: 32 - turn], 2)
+        return ((word * 2**32 + word) >> (old >> 59)) % 2**32
 
     def bounded(self, n):
         while (draw := self.next_u32()) < 2**32 % n:

@@ -82,7 +82,7 @@ def wilson_interval(successes: int, n: int, *, level: float = 0.95) -> tuple[flo
     """
     n, (_, upper) = at_least_one("n", n), _tails(level)
     if not 0 <= successes <= n or successes != int(successes):
-        raise ValueError(f"successes must be a whole number from 0 to n = {n}, got {successes!r}")
+        raise ValueError(f"successes must be a whole number from 0 to n = {n}, got {successes}")
     z, k = normal_ppf(upper), int(successes)
     centre = (k + z * z / 2) / (n + z * z)
     half = z / (n + z * z) * math.sqrt(k * (n - k) / n + z * z / 4)
@@ -120,7 +120,7 @@ def normal_ppf(p: float) -> float:
         When ``p`` is NaN or outside [0, 1].
     """
     if not 0 <= p <= 1:
-        raise ValueError(f"a probability must lie in 0 … 1, got {p!r}")
+        raise ValueError(f"a probability must lie in 0 … 1, got {p}")
     if p in (0, 1):
         return -math.inf if p == 0 else math.inf
     return statistics.NormalDist().inv_cdf(p)
@@ -129,7 +129,7 @@ def normal_ppf(p: float) -> float:
 def _tails(level: float) -> tuple[float, float]:
     # In decimal, because (1 - 0.95) / 2 in binary is not the double .025.
     if not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, got {level!r}")
+        raise ValueError(f"level must lie between 0 and 1, got {level}")
     exact = Decimal(repr(float(level)))
     return float((1 - exact) / 2), float((1 + exact) / 2)
 

@@ -63,7 +63,7 @@ def _differences(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
         d = first - second
     if not np.isfinite(d).all():
         index = int(np.isfinite(d).argmin())
-        raise ValueError(f"a - b must fit in float64, got {first[index]!r} - {second[index]!r} at index {index}")
+        raise ValueError(f"a - b must fit in float64, got {first[index]} - {second[index]} at index {index}")
     return np.ldexp(d, -int(np.frexp(np.abs(d).max())[1]))
 
 
