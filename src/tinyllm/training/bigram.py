@@ -12,7 +12,7 @@ import numpy as np
 from tinyllm.models.bigram import BigramLM
 
 VOCAB_SIZE = 256
-RECIPE = {"add_k": 0.05}
+RECIPE = {"add_k": 0.1}
 
 
 def train(text: bytes, *, seed: int = 0, add_k: float = RECIPE["add_k"]) -> BigramLM:
