@@ -20,8 +20,8 @@ def _stories_heldout() -> bytes:
 def _stories_train() -> bytes:
     """Return stories of another stream, without those that share a window with the held-out text or the task."""
     held_out = windows(_stories_heldout())
-    for item in cloze.cloze_items():
-        held_out |= windows((item["context"] + item["choices"][item["answer"]]).encode("ascii"))
+    for word in cloze.drawn():
+        held_out |= windows(word.context + word.true)
     return joined_apart(stories.whole_stories("stories/train"), held_out, n_bytes=STORIES_TRAIN_BYTES)[0]
 
 
