@@ -1,9 +1,9 @@
-"""``tinyllm train FAMILY``: run a family's recipe on the built-in texts and write its checkpoint."""
+"""``tinyllm train RECIPE``: run a recipe of the zoo on the built-in texts and write its checkpoint."""
 
 from __future__ import annotations
 
 import argparse
-import hashlib
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +13,25 @@ from tinyllm.cli.progress import bar
 def add_parser(commands: Any) -> None:
     """Declare the command."""
     parser: argparse.ArgumentParser = commands.add_parser(
-        "train", help="train a family of the zoo on the built-in texts"
+        "train",
+        help="train a checkpoint of the zoo",
+        description="Recipe, seed and the texts' hashes are recorded in the checkpoint's config.",
     )
-    parser.add_argument("family", help="bigram, ngram, gpt, …")
-    parser.add_argument("--out", metavar="DIR", type=Path, required=True, help="where the checkpoint is written")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("recipe", metavar="RECIPE", help="uniform, stories, bigram, ngram or gpt")
+    parser.add_argument(
+        "--out", metavar="PATH", type=Path, required=True, help="its folder (ngram: its file)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of everything that is drawn (default: 0)")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Train, save, say where."""
-    raise NotImplementedError
+    """Train, write, say where."""
+    from tinyllm.training import train_checkpoint
 
-
-_ = (hashlib, bar)
+    start = time.monotonic()
+    train_checkpoint(options.recipe, options.out, seed=options.seed, on_step=bar(options.recipe))
+    files = [options.out] if options.out.is_file() else sorted(options.out.iterdir())
+    size = sum(path.stat().st_size for path in files)
+    print(f"{options.out}: {options.recipe}, {size:,} bytes, trained in {time.monotonic() - start:.0f} s")
+    return 0

@@ -6,22 +6,28 @@ table[a, b] = log((c(a b) + k) / (Σ_v c(a v) + 256 k))
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from tinyllm.models.bigram import BigramLM
 
+FAMILY = "bigram"
+TEXTS = (("stories", "train"), ("pydoc", "train"))
+SAVE: dict[str, Any] = {}
+
 VOCAB_SIZE = 256
 RECIPE = {"add_k": 0.1}
 
 
-def train(text: bytes, *, seed: int = 0, add_k: float = RECIPE["add_k"]) -> BigramLM:
+def train(text: bytes | Sequence[bytes], *, seed: int = 0, add_k: float = RECIPE["add_k"]) -> BigramLM:
     """Count the byte pairs of a text.
 
     Parameters
     ----------
     text
-        At least one byte; a byte that is never a first one gets a uniform row.
+        At least one byte, or several texts, which are joined; a byte that is never a first one gets a uniform row.
     seed
         Not used: nothing is drawn. It is here because every recipe has one.
     add_k
@@ -38,6 +44,7 @@ def train(text: bytes, *, seed: int = 0, add_k: float = RECIPE["add_k"]) -> Bigr
         If text is empty, or add_k is not a positive number.
     """
     del seed
+    text = text if isinstance(text, bytes) else b"".join(text)
     if not text:
         raise ValueError(f"text must hold at least one byte, got {text!r}")
     if not 0 < add_k < math.inf:

@@ -49,7 +49,7 @@ class Recipe:
     n_embd: int = 160
     batch: int = 16
     steps: int = 3000
-    lr: float = 2e-3
+    lr: float = 3e-3
     warmup_steps: int = 100
     weight_decay: float = 0.1
     beta1: float = 0.9
@@ -59,6 +59,11 @@ class Recipe:
 
 
 RECIPE: dict[str, Any] = asdict(Recipe())
+
+FAMILY = "gpt"
+TEXTS = (("stories", "train"), ("pydoc", "train"))
+MIX: dict[str, Any] = {"shares": [0.75, 0.25]}  # pydoc is an eighth of the bytes and by far the harder text
+SAVE: dict[str, Any] = {"dtype": "float16"}
 
 
 def learning_rate(step: int, recipe: Recipe) -> float:
