@@ -59,7 +59,7 @@ def reader(path: Path):
 
 
 def test_every_format_has_a_reader_here_and_examples_of_both_kinds():
-    described = {re.sub(r"(\.schema\.json|\.md)$", "", path.name) for path in FORMATS.iterdir() if path.is_file()}
+    described = {re.sub(r"(\.schema\.json|\.md)$", "", path.name) for path in FORMATS.glob("[!.]*.*")}
     folders = {path.name for path in (FORMATS / "examples").iterdir()}
     assert described - WITHOUT_FILES == folders == set(READERS)
     for name in folders:

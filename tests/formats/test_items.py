@@ -77,6 +77,10 @@ SCORES, BYTES, OFFSETS = np.zeros(2), np.frombuffer(b"abc", np.uint8), np.array(
             "must be 3 rising offsets from 0 to 3",
         ),
         ({"a/scores": SCORES, "a/id_bytes": BYTES, "a/id_offsets": OFFSETS[[0, 2, 1]]}, "must be 3 rising offsets"),
+        (
+            {"a/scores": np.zeros(3), "a/id_bytes": BYTES, "a/id_offsets": np.array([0, 2, 1, 3])},
+            "must be 4 rising offsets",
+        ),
         ({"a/scores": SCORES, "a/id_bytes": BYTES, "a/id_offsets": OFFSETS - 1}, "must be 3 rising offsets"),
         ({"a/scores": SCORES, "a/id_bytes": BYTES | 0x80, "a/id_offsets": OFFSETS}, "a/id_bytes: must be UTF-8"),
     ],

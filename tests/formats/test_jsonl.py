@@ -72,6 +72,7 @@ def test_fault_row_66_one_bad_line_in_five_fails_by_its_number(tmp_path):
         (b"{} {}", "line 1, column 4: must be JSON, got a syntax error: Extra data"),
         (b'{"a":[1,NaN]}', r"line 1: a\[1\]: must be a finite number, got nan"),
         (b'{"a":1e999}', "line 1: a: must be a finite number, got inf"),
+        (b'{"a":' + b"9" * 400 + b".0}", "line 1: a: must be a finite number, got inf"),
         (b'{"a":1,"a":2}', "line 1: .*the key 'a' stands there twice"),
         (b'{"a":"\\ud83d"}', "line 1: a: must be Unicode text, got half of a surrogate pair"),
         (b'{"\\ud83d":1}', r"\(the key\): must be Unicode text"),

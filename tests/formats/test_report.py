@@ -188,6 +188,14 @@ def test_a_failed_write_leaves_the_old_report_and_no_temporary_file(tmp_path, mo
     assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
 
 
+def test_a_reader_of_the_old_report_keeps_all_of_it(tmp_path):
+    write_report(report(), tmp_path / "report.json")
+    with (tmp_path / "report.json").open("rb") as reader:
+        write_report(report(ROW), tmp_path / "report.json")
+        assert json.loads(reader.read()) == report()
+    assert read_report(tmp_path / "report.json") == report(ROW)
+
+
 def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path):
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(FormatError, match=r"report\.json: must be writable, got '(Not a directory|File exists)'"):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from tinyllm.errors import FormatError
+from tinyllm.formats import tokens
 from tinyllm.formats.tokens import byte_tokens, open_tokens, write_tokens
 
 TOKENIZER = hashlib.sha256(b"a tokenizer").hexdigest()
@@ -77,6 +78,13 @@ FAULTS = {
 def test_each_header_field_that_lies_is_named(tmp_path, data, message):
     (tmp_path / "a.bin").write_bytes(data)
     with pytest.raises(FormatError, match=message):
+        open_tokens(tmp_path / "a.bin")
+
+
+def test_the_first_bad_id_is_named_by_its_place_in_the_file_not_in_its_chunk(tmp_path, monkeypatch):
+    monkeypatch.setattr(tokens, "_CHUNK", 2)
+    (tmp_path / "a.bin").write_bytes(header(vocab=99, count=6, n_bytes=5) + b"aaaaca")
+    with pytest.raises(FormatError, match="token 4: must lie below the vocabulary size 99, got 99"):
         open_tokens(tmp_path / "a.bin")
 
 

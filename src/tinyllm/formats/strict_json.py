@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from tinyllm.errors import FormatError
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+# Without any of these a document holds no NaN, no overflow and no surrogate, and is not walked: that costs more than
+# parsing it
+_SUSPECT = re.compile(r"NaN|Infinity|[0-9][eE]|[0-9]{300}|\\u[dD][89a-fA-F]")
 
 
 def walk(document: Any, where: str = "") -> Iterator[tuple[str, Any]]:
@@ -40,7 +46,7 @@ def is_non_finite(leaf: Any) -> bool:
 
 def has_lone_surrogate(leaf: Any) -> bool:
     """Whether a leaf is a string that UTF-8 cannot hold."""
-    return isinstance(leaf, str) and any("\ud800" <= character <= "\udfff" for character in leaf)
+    return isinstance(leaf, str) and _SURROGATE.search(leaf) is not None
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -49,6 +55,9 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         keys = [key for key, _ in pairs]
         raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} stands there twice")
     return seen
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_without_duplicates)  # json.loads would build one a call
 
 
 def parse(
@@ -80,7 +89,7 @@ def parse(
         (or `error`) On a syntax error, NaN or Infinity, a number past float64, a key given twice, a lone surrogate.
     """
     try:
-        document = json.loads(text, object_pairs_hook=_without_duplicates)
+        document = _DECODER.decode(text)
     except json.JSONDecodeError as fault:
         place = f"{where}, column {fault.colno}" if where else f"line {fault.lineno}, column {fault.colno}"
         raise error(path, f"must be JSON, got a syntax error: {fault.msg}", where=place) from fault
@@ -88,7 +97,7 @@ def parse(
         raise error(path, "must be nested less deeply to be read", where=where) from fault
     except ValueError as fault:  # our own, and integers of more digits than Python converts
         raise error(path, f"must be JSON with distinct keys and sane numbers: {fault}", where=where) from fault
-    for inner, leaf in walk(document):
+    for inner, leaf in walk(document) if _SUSPECT.search(text) else ():
         place = ": ".join(part for part in (where, inner) if part)
         if is_non_finite(leaf):
             raise error(path, f"must be a finite number, got {leaf!r}; JSON has null for 'no value'", where=place)
