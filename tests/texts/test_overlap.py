@@ -54,9 +54,10 @@ def test_a_piece_with_49_bytes_in_common_stays_and_one_with_50_goes():
     assert joined_apart([b"?" + ROW[:50] + b"\n\n"], held) == (b"", 1)
 
 
-def test_a_window_that_only_the_join_of_two_pieces_makes_is_kept_out():
-    text, dropped = joined_apart([ROW[:25], ROW[25:50], b"another"], windows(ROW[:50]))
-    assert (text, dropped) == (ROW[:25] + b"another", 1)
+@pytest.mark.parametrize("at", [1, 25, 49])
+def test_a_window_that_only_the_join_of_two_pieces_makes_is_kept_out(at):
+    text, dropped = joined_apart([ROW[:at], ROW[at:50], b"another"], windows(ROW[:50]))
+    assert (text, dropped) == (ROW[:at] + b"another", 1)
 
 
 def test_the_text_is_cut_at_exactly_the_bytes_asked_for():
