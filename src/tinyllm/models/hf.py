@@ -13,6 +13,8 @@ import torch
 
 from tinyllm.errors import CheckpointError
 
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.json", "tokenizer.model")
+
 
 class HFTokenizer:
     """A transformers tokenizer with the five names that scoring uses; `encode` adds no special token."""
@@ -68,28 +70,25 @@ def load_hf(path: Path) -> HFCausalLM:
     """
     try:
         from transformers import AutoModelForCausalLM, AutoTokenizer
+        from transformers.utils import logging
     except ImportError as error:
         fix = "a Hugging Face folder needs transformers; install tinyllm-eval[hf]"
         raise CheckpointError(path, fix) from error
+    offline: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    had_bars = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
     try:
         model, info = AutoModelForCausalLM.from_pretrained(
-            str(path),
-            local_files_only=True,
-            trust_remote_code=False,
-            use_safetensors=True,
-            dtype=torch.float32,
-            output_loading_info=True,
-        )
-        has_tokenizer = any(
-            (path / name).is_file() for name in ("tokenizer.json", "tokenizer_config.json", "vocab.json")
+            str(path), use_safetensors=True, dtype=torch.float32, output_loading_info=True, **offline
         )
         tokenizer = None
-        if has_tokenizer:
-            tokenizer = HFTokenizer(
-                AutoTokenizer.from_pretrained(str(path), local_files_only=True, trust_remote_code=False)
-            )
+        if any((path / name).is_file() for name in TOKENIZER_FILES):
+            tokenizer = HFTokenizer(AutoTokenizer.from_pretrained(str(path), **offline))
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         raise CheckpointError(path, f"transformers cannot load it: {error}") from error
+    finally:
+        if had_bars:
+            logging.enable_progress_bar()
     for fault in ("missing_keys", "mismatched_keys", "error_msgs"):  # transformers would fill these at random
         if info.get(fault):
             msg = f"every weight of the model must be in the folder, got {fault} {sorted(map(str, info[fault]))[:5]}"
