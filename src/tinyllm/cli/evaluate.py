@@ -13,7 +13,7 @@ from tinyllm.cli.progress import bar
 from tinyllm.errors import UsageError
 from tinyllm.metrics import METRICS, TEXT_METRICS
 from tinyllm.report.rows import Row, passes
-from tinyllm.report.store import write_run
+from tinyllm.report.store import check_writable, write_run
 from tinyllm.report.table import number, table_lines
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _perplexity(options: argparse.Namespace) -> int:
     (model,) = _models(options, 1)
     if options.data is None:
         raise UsageError("tinyllm eval ppl needs --data FILE")
-    keys = {"data": options.data, "ctx_len": options.ctx_len, "stride": options.stride, "metric": "nll"}
+    keys = {"data": options.data, "ctx_len": options.ctx_len, "stride": options.stride, "metric": "ppl"}
     manifest = {"suite": {"name": "ppl"}, "entry": [_entry("model", model, keys)]}
     report, results = evaluate_manifest(manifest, None, on_row=lambda _: bar(model.name))
     (row,) = report["rows"]
@@ -142,8 +142,10 @@ def _suite(options: argparse.Namespace) -> int:
 
     path = _find_suite(options.suite)
     seed = load(path).seed if options.seed is None else options.seed
+    folder = options.report or Path("eval-report")
+    check_writable(folder)
     report, results = evaluate_manifest(path, None, seed, on_row=bar)
-    written = write_run(options.report or Path("eval-report"), report, results)
+    written = write_run(folder, report, results)
     _print_report(report, as_json=options.json)
     if not options.json:
         print(f"report: {written}")
@@ -158,6 +160,8 @@ def _task(options: argparse.Namespace) -> int:
     names = _names(models)
     keys = {"choices": str(options.task.absolute()), "metric": options.metric, "max_len": options.max_len}
     entries = [_entry(name, model, keys) for name, model in zip(names, models, strict=True)]
+    if options.report is not None:
+        check_writable(options.report)
     seed = options.seed or 0
     manifest = {"suite": {"name": options.task.name.split(".")[0] or "task", "seed": seed}, "entry": entries}
     report, results = evaluate_manifest(manifest, None, seed, on_row=bar)

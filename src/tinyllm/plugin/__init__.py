@@ -8,15 +8,15 @@ done in a run that does not concern evaluations.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tinyllm.errors import UsageError
-from tinyllm.formats.manifest import BrokenEntry, Manifest, load
-from tinyllm.plugin.controller import Controller, check_writable
+from tinyllm.errors import TinyllmError, UnknownFamilyError, UsageError
+from tinyllm.formats.manifest import BrokenEntry, Entry, Manifest, load
+from tinyllm.plugin.controller import Controller
 from tinyllm.plugin.evaluations import SENT, Evaluate, Evaluation, Evaluations, UndecidedGateWarning
 from tinyllm.plugin.options import DEFAULT_MANIFEST, Options, add_options, read_options
 
@@ -24,6 +24,7 @@ __all__ = ["Evaluate", "Evaluation", "UndecidedGateWarning"]
 
 OPTIONS = pytest.StashKey[Options]()
 EVALUATIONS = pytest.StashKey[Evaluations]()
+KEEP_MODELS = pytest.StashKey[bool]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -41,16 +42,13 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, Any, Any]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Read the manifest before anything runs; its own faults end the run with exit status 4."""
+    """Have one process report: the only one, or xdist's controller."""
     options = _options(config)
-    if not options.active:
-        return
-    os.environ.setdefault("OMP_NUM_THREADS", "1")  # inherited by workers; torch's own count is set while scoring
-    manifest = _evaluations(config).manifest
+    if options.active:
+        os.environ.setdefault("OMP_NUM_THREADS", "1")  # inherited by workers; torch's own count is set while scoring
     if not hasattr(config, "workerinput"):
-        if not config.option.collectonly:
-            check_writable(options.report)
-        config.pluginmanager.register(Controller(config, options, manifest), "tinyllm-controller")
+        controller = Controller(config, options, lambda: _evaluations(config).manifest)
+        config.pluginmanager.register(controller, "tinyllm-controller")
 
 
 def _options(config: pytest.Config) -> Options:
@@ -90,16 +88,22 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Models stay loaded when an eval in plain Python may ask for one after its own items are done."""
-    plain = (set(getattr(item, "fixturenames", ())) for item in items)
-    if any("zoo_entry" not in names and names & {"evaluate", "checkpoint"} for names in plain):
-        _evaluations(config).keep_models = True
+    """Models stay loaded where one may be asked for after the items that are grouped by it are done.
+
+    By an eval that is not grouped, or by an item that a worker steals.
+    """
+    asked = (set(getattr(item, "fixturenames", ())) for item in items)
+    ungrouped = any("zoo_checkpoint" not in names and names & {"evaluate", "checkpoint"} for names in asked)
+    config.stash[KEEP_MODELS] = ungrouped or hasattr(config, "workerinput")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Send an item's rows with its report, each as one string."""
+    """Send an item's rows with its report, each as one string, and the entry that the item stands for."""
     report = yield
+    entry = _callspec_params(item).get("zoo_entry")
+    if isinstance(entry, Entry | BrokenEntry):
+        report.tinyllm_entry = entry.name  # type: ignore[attr-defined]
     sent = item.stash.get(SENT, [])
     if sent:
         report.tinyllm = list(sent)  # type: ignore[attr-defined]
@@ -107,12 +111,20 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     return report
 
 
+def _callspec_params(item: pytest.Item) -> Mapping[str, Any]:
+    callspec = getattr(item, "callspec", None)
+    return {} if callspec is None else callspec.params
+
+
 @pytest.fixture(scope="session")
 def zoo_checkpoint(request: pytest.FixtureRequest) -> Generator[Path | None, None, None]:
     """The folder of an entry's checkpoint; when its items are done, its model is let go."""
+    if not hasattr(request, "param"):
+        msg = "zoo_checkpoint goes with zoo_entry: a test asks for both, and runs once an entry"
+        raise pytest.UsageError(msg)
     path: Path | None = request.param
     yield path
-    if path is not None:
+    if path is not None and not request.config.stash[KEEP_MODELS]:
         _evaluations(request.config).release(path)
 
 
@@ -123,14 +135,26 @@ def evaluate(request: pytest.FixtureRequest) -> Evaluate:
 
 
 @pytest.fixture(scope="session")
-def checkpoint(request: pytest.FixtureRequest) -> Callable[[str], Any]:
-    """``checkpoint("gpt")`` is the loaded model of a manifest entry, loaded at most once a process."""
+def checkpoint(request: pytest.FixtureRequest) -> Generator[Callable[[str], Any], None, None]:
+    """``checkpoint("gpt")`` is the loaded model of a manifest entry, loaded at most once a process.
+
+    Torch has one thread from here on: what a test makes of a model must not differ with the mode of the run.
+    """
+    from tinyllm.scoring.threads import one_thread
+
     evaluations = _evaluations(request.config)
 
     def load_checkpoint(name: str) -> Any:
+        __tracebackhide__ = True
         entry = evaluations.entry(name)
-        if isinstance(entry, BrokenEntry):
-            raise entry.error
-        return evaluations.checkpoints(entry.dir)
+        try:
+            if isinstance(entry, BrokenEntry):
+                raise entry.error
+            return evaluations.checkpoints(entry.dir)
+        except UnknownFamilyError as error:
+            pytest.skip(f"{name}: {error}")
+        except TinyllmError as error:
+            pytest.fail(f"{name}: {type(error).__name__}: {error}", pytrace=False)
 
-    return load_checkpoint
+    with one_thread():
+        yield load_checkpoint

@@ -53,7 +53,9 @@ class Evaluation:
             return
         message = f"gate {gate['answer']}: {gate['message']}"
         if gate["answer"] == "undecided" and self._undecided == "warn":
-            warnings.warn(UndecidedGateWarning(message), stacklevel=2)
+            with warnings.catch_warnings():  # also where a run makes errors of warnings: this one was asked for
+                warnings.simplefilter("always", UndecidedGateWarning)
+                warnings.warn(UndecidedGateWarning(message), stacklevel=2)
             return
         pytest.fail(message, pytrace=False)
 
@@ -72,7 +74,6 @@ class Evaluations:
     def __init__(self, manifest: Manifest, undecided: str) -> None:
         self.manifest = manifest
         self.undecided = undecided
-        self.keep_models = False
         self._base_key = PCG32(manifest.seed).next_u64()
         self._entries = {entry.name: entry for entry in manifest.entries}
         self._scored: dict[str, tuple[Row, Result | None]] = {}
@@ -102,7 +103,16 @@ class Evaluations:
         return self._entries[name]
 
     def score(self, entry: Entry | BrokenEntry) -> tuple[Row, Result | None]:
-        """The entry's row and result, scored now or remembered."""
+        """The entry's row and result, scored now or remembered.
+
+        Raises
+        ------
+        ValueError
+            For an entry that is not the one known by its name: the report has one row a name.
+        """
+        if self._entries.setdefault(entry.name, entry) != entry:
+            msg = f"an entry's name must be its own, got {entry.name!r}, which is another entry; rename yours"
+            raise ValueError(msg)
         if entry.name not in self._scored:
             from tinyllm.eval.zoo import evaluate_entry
 
@@ -111,8 +121,8 @@ class Evaluations:
         return self._scored[entry.name]
 
     def release(self, path: Path) -> None:
-        """A checkpoint's items are done: let its model go, unless evals in plain Python may ask for it again."""
-        if self._checkpoints is not None and not self.keep_models:
+        """A checkpoint's items are done: let its model go."""
+        if self._checkpoints is not None:
             self._checkpoints.forget(path)
 
 
@@ -131,7 +141,8 @@ class Evaluate:
         found = self._evaluations.entry(entry) if isinstance(entry, str) else entry
         row, result = self._evaluations.score(found)
         self._node.stash.setdefault(SENT, []).append(pack(row, result))
-        self._node.user_properties.extend(_properties(row))
+        known = self._node.user_properties
+        known.extend(one for one in _properties(row) if one not in known)
         if result is not None:
             return Evaluation(row, result, self._evaluations.undecided)
         reason = f"{row['name']}: {row['status']}: {row['error']['type']}: {row['error']['message']}"

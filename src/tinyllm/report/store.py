@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,22 @@ from tinyllm.result import Result
 
 REPORT_FILE = "report.json"
 ITEMS_FILE = "items.safetensors"
+
+
+def check_writable(folder: Path) -> None:
+    """Refuse a report folder that cannot be written to, before hours are spent; nothing is made of it yet.
+
+    Raises
+    ------
+    FormatError
+        With the system's reason.
+    """
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists() or path.is_symlink())
+    try:
+        with tempfile.TemporaryFile(dir=there):
+            pass
+    except OSError as error:
+        raise FormatError(folder, f"the report folder must be writable, got {error.strerror!r}") from error
 
 
 def write_run(folder: Path, report: Mapping[str, Any], results: Mapping[str, Result]) -> Path:
