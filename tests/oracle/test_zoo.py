@@ -15,7 +15,7 @@ import torch
 from jsonschema import Draft202012Validator
 
 from tinyllm.eval import zoo
-from tinyllm.eval.lm import eval_ppl, token_nlls
+from tinyllm.eval.lm import compare, eval_ppl, token_nlls
 from tinyllm.eval.zoo import kind_of, lm_token_nlls, load_model, read_config, run_zoo, score_entry, write_report
 from tinyllm.formats.manifest import load
 from tinyllm.formats.schema import load_schema
@@ -313,6 +313,30 @@ def test_a_choices_entry_on_a_gpt_cuts_contexts_to_its_length_and_counts_them(sm
     assert row["notes"]["n_truncated"] == 3
     (short,) = rows_of({"name": "c", "dir": str(small_zoo / "gpt"), "choices": write_choices(small_zoo), "max_len": 5})
     assert short["notes"]["n_truncated"] == 8
+
+
+def test_fault_row_21_a_space_at_a_contexts_end_makes_another_task(small_zoo):
+    """ "A:" and "A: " are other items: the row's data differs, and so do the ids, so that no comparison mixes them."""
+    paths = []
+    for name, context in (("bare", "A:"), ("spaced", "A: ")):
+        paths.append(small_zoo / f"{name}.jsonl")
+        rows = [{"context": context, "choices": ["x", "y"], "answer": 0}]
+        paths[-1].write_text("".join(json.dumps(row) + "\n" for row in rows))
+    entries = [{"name": p.stem, "dir": str(small_zoo / "bigram"), "choices": str(p)} for p in paths]
+    (bare, bare_result), (spaced, spaced_result) = (
+        zoo.evaluate_entry(found, PCG32(0)) for found in load({"entry": entries}).entries
+    )
+    assert bare["data"]["sha256"] != spaced["data"]["sha256"]
+    with pytest.raises(ValueError, match="same items in the same order"):
+        compare(bare_result, spaced_result)
+
+
+def test_fault_row_9_the_windows_of_a_row_are_stated_and_matter_to_a_gpt(small_zoo):
+    """Same text at another context: the same tokens are scored, with other numbers, and the row says which it was."""
+    long, short = rows_of(entry(small_zoo, "a", "gpt"), entry(small_zoo, "b", "gpt", ctx_len=4, stride=2))
+    assert long["n"] == short["n"]
+    assert long["value"] != short["value"]
+    assert (long["settings"], short["settings"]) == ({"ctx_len": 16, "stride": 8}, {"ctx_len": 4, "stride": 2})
 
 
 def test_a_task_for_a_model_without_a_tokenizer_is_an_error_row(small_zoo):
