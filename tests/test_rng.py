@@ -73,6 +73,16 @@ def test_a_bound_of_three_times_2_to_the_30_rejects_a_quarter_of_the_draws():
     assert 3900 < used < 4100  # 4000 are expected, with a standard deviation of 37
 
 
+def test_a_draw_equal_to_the_threshold_is_kept():
+    second = 0x7B47F409  # of PCG32(42, 54); below 2^31, so it is 2^32 mod n for n = 2^32 - second
+    n, rng, naive = 2**32 - second, PCG32(42, 54), NaivePCG32(42, 54)
+    drawn = rng.bounded_array(n, 50).tolist()
+    assert drawn[1] == second
+    assert drawn == [naive.bounded(n) for _ in range(50)]
+    scalar = PCG32(42, 54)
+    assert [scalar.bounded(n), scalar.bounded(n)] == drawn[:2]
+
+
 @given(seed=uint64, sequence=uint64, n=bounds, split=st.lists(st.tuples(st.booleans(), st.integers(0, 40)), max_size=8))
 @settings(deadline=None)
 def test_any_split_into_scalar_and_array_draws_gives_the_same_numbers(seed, sequence, n, split):
