@@ -19,6 +19,8 @@ from tinyllm.report.table import number, table_lines
 if TYPE_CHECKING:
     from tinyllm.result import Result
 
+TEXT_OPTIONS = ("data", "layout", "vocab_size", "ctx_len", "stride")
+
 
 def add_parser(commands: Any) -> None:
     """Declare the command."""
@@ -35,6 +37,8 @@ def add_parser(commands: Any) -> None:
         "--model", metavar="DIR", action="append", default=[], type=Path, help="a checkpoint; two to compare"
     )
     parser.add_argument("--data", metavar="FILE", help="a token file, or text:NAME/SPLIT for a built-in text")
+    parser.add_argument("--layout", choices=("tinyllm", "llm.c", "nanogpt"), help="of a token file (default: tinyllm)")
+    parser.add_argument("--vocab-size", type=int, metavar="V", help="of a token file whose layout does not say it")
     parser.add_argument("--task", metavar="FILE.jsonl", type=Path, help="a multiple-choice file")
     parser.add_argument("--metric", choices=("acc", "acc_norm"), help="of a task (default: acc)")
     parser.add_argument("--ctx-len", type=int, metavar="C", help="tokens a window (default: the model's context)")
@@ -56,7 +60,7 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the form that was asked for."""
     if options.what == "ppl":
-        _only(options, "eval ppl", {"data", "ctx_len", "stride"})
+        _only(options, "eval ppl", set(TEXT_OPTIONS))
         return _perplexity(options)
     if options.suite is not None:
         _only(options, "eval --suite", {"suite", "seed", "report"})
@@ -70,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _only(options: argparse.Namespace, form: str, used: set[str]) -> None:
-    every = {"suite", "data", "task", "metric", "ctx_len", "stride", "max_len", "seed", "report"}
+    every = {*TEXT_OPTIONS, "suite", "task", "metric", "max_len", "seed", "report"}
     wrong = [key for key in sorted(every - used) if getattr(options, key) is not None]
     if form == "eval --suite" and options.model:
         wrong.append("model")
@@ -95,7 +99,7 @@ def _perplexity(options: argparse.Namespace) -> int:
     (model,) = _models(options, 1)
     if options.data is None:
         raise UsageError("tinyllm eval ppl needs --data FILE")
-    keys = {"data": options.data, "ctx_len": options.ctx_len, "stride": options.stride, "metric": "ppl"}
+    keys = {key: getattr(options, key) for key in TEXT_OPTIONS} | {"metric": "ppl"}
     manifest = {"suite": {"name": "ppl"}, "entry": [_entry("model", model, keys)]}
     report, results = evaluate_manifest(manifest, None, on_row=lambda _: bar(model.name))
     (row,) = report["rows"]

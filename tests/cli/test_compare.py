@@ -1,0 +1,129 @@
+"""``tinyllm compare A B``: stored runs, on the same items or not at all."""
+
+import json
+from itertools import product
+
+import numpy as np
+import pytest
+from tests.plugin.toys import entry
+
+from tinyllm.formats.tokens import write_tokens
+
+
+@pytest.fixture
+def stored(tinyllm, here):
+    """Run a suite and store its report under a name."""
+
+    def run(name, text):
+        (here / "evals/zoo.toml").write_text(text)
+        tinyllm("eval", "--suite", "zoo", "--report", name)
+
+    return run
+
+
+@pytest.fixture
+def two(stored):
+    """Reports a and b: in both a row "lm" (uniform, half), a row "same" and rows of their own."""
+    stored("a", entry("lm") + entry("same", "half") + entry("only-a"))
+    stored("b", entry("lm", "half") + entry("same", "half") + entry("only-b", "weird"))
+
+
+def test_rows_that_both_have_are_compared(tinyllm, two):
+    done = tinyllm("compare", "a", "b")
+    assert (done.status, done.err) == (0, "")
+    lm, same = done.out.splitlines()
+    assert lm.startswith("lm: bpb 8.0000 and 5.0173, mean item difference +2.06")
+    assert lm.endswith("n = 199: B is better")
+    assert same == "same: bpb 5.0173 and 5.0173, mean item difference +0, p = 1, n = 199: equal"
+
+
+def test_a_difference_that_may_be_chance_is_called_noise(tinyllm, stored, here):
+    # exact by hand: NLLs of 3 tokens all better flip to 2 of 2³ sign patterns as extreme: p = 0.25
+    write_tokens(here / "evals/four.bin", np.frombuffer(b"xxxx", np.uint8), vocab_size=256, n_bytes=3)
+    stored("a", entry("lm", data="four.bin"))
+    stored("b", entry("lm", "half", data="four.bin"))
+    assert tinyllm("compare", "a", "b").out.endswith("p = 0.25, n = 3: B is better, within item noise\n")
+
+
+@pytest.mark.parametrize(("a", "b"), [("a", "b"), ("a/report.json", "b"), ("a/", "b/report.json")])
+def test_a_report_is_its_folder_or_its_file(tinyllm, two, a, b):
+    assert tinyllm("compare", a, b).out == tinyllm("compare", "a", "b").out != ""
+
+
+def test_one_row_of_each_may_be_named(tinyllm, two):
+    done = tinyllm("compare", "a:lm", "b/report.json:same")
+    assert done.status == 0
+    assert done.out.startswith("lm − same: bpb 8.0000 and 5.0173")
+    assert tinyllm("compare", "a:lm", "a:same").out == done.out
+
+
+def test_json_has_the_four_facts_of_each(tinyllm, two):
+    found = json.loads(tinyllm("compare", "a", "b", "--json").out)
+    assert found.keys() == {"lm", "same"}
+    assert found["same"] == {"delta": 0.0, "p": 1.0, "n": 199, "better": "neither"}
+    assert found["lm"]["better"] == "b"
+    # ln 256 less half's: 99 times ln 2, 100 times ln 510
+    assert found["lm"]["delta"] == pytest.approx(8 * np.log(2) - (99 * np.log(2) + 100 * np.log(510)) / 199, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("other", "fault"),
+    [
+        (entry("lm", metric="ppl"), "the same metric, got 'bpb' for lm and 'ppl' for lm"),
+        (entry("lm", data="other.bin"), "the same data, got "),
+        (entry("lm", "half", choices="c.jsonl"), "the same metric, got 'bpb' for lm and 'acc' for lm"),
+    ],
+)
+def test_rows_of_another_metric_or_other_data_are_refused(refused, stored, here, other, fault):
+    write_tokens(here / "evals/other.bin", np.frombuffer(b"yx" * 100, np.uint8), vocab_size=256, n_bytes=199)
+    stored("a", entry("lm"))
+    stored("b", other)
+    assert refused("compare", "a", "b").startswith(f"tinyllm: a paired comparison needs {fault}")
+
+
+def test_rows_of_other_items_are_refused(refused, stored, here):
+    stored("a", entry("task", "half", choices="c.jsonl"))
+    items = (here / "evals/c.jsonl").read_text().splitlines(keepends=True)
+    (here / "evals/fewer").mkdir()
+    (here / "evals/fewer/c.jsonl").write_text("".join(items[1:]))
+    stored("b", entry("task", "half", choices="fewer/c.jsonl"))
+    line = refused("compare", "a", "b")
+    assert line.startswith("tinyllm: a paired comparison needs the same ")
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "sentence"),
+    [
+        ("a:lm", "b", "name a row of both reports (A:ROW B:ROW) or of neither"),
+        ("a", "b:lm", "name a row of both reports (A:ROW B:ROW) or of neither"),
+        ("a:sane", "b:lm", "a has no scored row 'sane'; did you mean 'same'?"),
+        ("a:lm", "b:only-b", "b has no scored row 'only-b'; known are lm, same"),  # skipped: without a number
+        ("a", "nowhere", "nowhere: must be a readable file, got 'No such file or directory'"),
+        ("a", "evals/gpt", "evals/gpt/report.json: must be a readable file, got 'No such file or directory'"),
+        ("evals/t.bin", "b", "evals/t.bin: *"),
+    ],
+)
+def test_what_was_asked_wrongly_is_exit_status_4_and_one_line(refused, two, a, b, sentence):
+    line = refused("compare", a, b)
+    assert line.startswith(f"tinyllm: {sentence.removesuffix('*')}")
+    assert sentence.endswith("*") or line == f"tinyllm: {sentence}"
+
+
+def test_reports_that_share_no_row_are_refused(refused, stored):
+    stored("a", entry("x"))
+    stored("b", entry("y"))
+    assert refused("compare", "a", "b") == "tinyllm: a and b share no scored row; name one of each as a:ROW b:ROW"
+
+
+def test_a_report_without_its_items_is_refused(refused, two, here):
+    (here / "b/items.safetensors").unlink()
+    assert "items.safetensors" in refused("compare", "a", "b")
+
+
+@pytest.mark.parametrize(("first", "second"), list(product("ab", repeat=2)))
+def test_the_answer_turns_round_with_the_question(tinyllm, two, first, second):
+    found = json.loads(tinyllm("compare", first, second, "--json").out)["lm"]
+    back = json.loads(tinyllm("compare", second, first, "--json").out)["lm"]
+    assert found["delta"] == -back["delta"]
+    assert found["p"] == back["p"]
+    assert {found["better"], back["better"]} == ({"neither"} if first == second else {"a", "b"})
