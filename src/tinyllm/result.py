@@ -24,7 +24,7 @@ class Result:
     per_item
         float64 ``[n]``: each item's own score, in item order. For perplexity and bits per byte: NLLs in nats.
     ids
-        The items' names, in the same order, or None when they have none. Two results are comparable only on the same items.
+        The items' names, in the same order, or None when they have none. Results compare only on the same items.
     """
 
     value: float

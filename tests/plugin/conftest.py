@@ -16,8 +16,8 @@ from tests.plugin.toys import SUITE, TEST_ENTRY, Reported, make_zoo
 
 MODES = {"n0": "-n0", "n1": "-n1", "n2": "-n2", "auto": "-nauto", "no-xdist": "-pno:xdist"}
 
-# What happens in each process, a line each. With -n2 the first worker waits for the other to be done with its own rows,
-# so that it steals some.
+# What happens in each process, a line each. With -n2 the first worker waits in its first row until the other is done with
+# its own rows and has stolen those of half.
 SPY = """
 import os, sys, time
 from pathlib import Path
@@ -58,9 +58,8 @@ def spy():
 def pytest_runtest_call(item):
     if os.environ.get("PYTEST_XDIST_WORKER") == "gw0" and "uniform" in item.name and os.environ["SPY_MODE"] == "n2":
         deadline = time.monotonic() + 60
-        while "loads weird" not in Path(os.environ["SPY_LOG"]).read_text() and time.monotonic() < deadline:
+        while "loads half" not in Path(os.environ["SPY_LOG"]).read_text() and time.monotonic() < deadline:
             time.sleep(0.05)
-        time.sleep(0.3)
 """
 
 

@@ -182,7 +182,8 @@ def _task(options: argparse.Namespace) -> int:
 
 
 def _names(models: list[Path]) -> list[str]:
-    names = [re.sub(r"[^A-Za-z0-9._-]+", "-", model.resolve().name.removesuffix(".safetensors"))[:60] or "model" for model in models]
+    stems = [model.resolve().name.removesuffix(".safetensors") for model in models]
+    names = [re.sub(r"[^A-Za-z0-9._-]+", "-", stem)[:60] or "model" for stem in stems]
     return [f"{name}-{i + 1}" if names.count(name) > 1 else name for i, name in enumerate(names)]
 
 

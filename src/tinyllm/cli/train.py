@@ -18,9 +18,7 @@ def add_parser(commands: Any) -> None:
         description="Recipe, seed and the texts' hashes are recorded in the checkpoint's config.",
     )
     parser.add_argument("recipe", metavar="RECIPE", help="uniform, stories, bigram, ngram or gpt")
-    parser.add_argument(
-        "--out", metavar="PATH", type=Path, required=True, help="its folder (ngram: its file)"
-    )
+    parser.add_argument("--out", metavar="PATH", type=Path, required=True, help="its folder (ngram: its file)")
     parser.add_argument("--seed", type=int, default=0, help="of everything that is drawn (default: 0)")
     parser.set_defaults(run=run)
 

@@ -2,8 +2,8 @@
 
 A recipe's file has ``FAMILY`` (whose checkpoint it makes), ``TEXTS`` (the built-in texts it reads), ``RECIPE`` (each
 choice but texts and seed, as JSON), ``SAVE`` (keywords of the family's saver) and ``train(texts, *, seed, **RECIPE)``
-which returns the model. One that takes steps has their number in its RECIPE, and takes ``on_step(step, loss)``; one that
-mixes its texts has their shares in ``MIX``.
+which returns the model. One that takes steps has their number in its RECIPE, and takes ``on_step(step, loss)``; one
+that mixes its texts has their shares in ``MIX``.
 """
 
 from __future__ import annotations
