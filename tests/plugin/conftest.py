@@ -16,8 +16,8 @@ from tests.plugin.toys import SUITE, TEST_ENTRY, Reported, make_zoo
 
 MODES = {"n0": "-n0", "n1": "-n1", "n2": "-n2", "auto": "-nauto", "no-xdist": "-pno:xdist"}
 
-# What happens in each process, a line each. With -n2 the first worker waits in its first row until the other is done with
-# its own rows and has stolen those of half.
+# What happens in each process, a line each. With -n2 the first worker waits in its first row until the other is done
+# with its own rows and has stolen those of half.
 SPY = """
 import os, sys, time
 from pathlib import Path

@@ -94,7 +94,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """
     asked = (set(getattr(item, "fixturenames", ())) for item in items)
     ungrouped = any("zoo_checkpoint" not in names and names & {"evaluate", "checkpoint"} for names in asked)
-    config.stash[KEEP_MODELS] = ungrouped
+    config.stash[KEEP_MODELS] = ungrouped or hasattr(config, "workerinput")
 
 
 @pytest.hookimpl(wrapper=True)
