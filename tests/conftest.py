@@ -1,0 +1,9 @@
+"""Hypothesis profiles; `--hypothesis-profile=mutation` is for runs that must go the same way every time."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+
+settings.register_profile("default", deadline=None)  # a slow machine is not a wrong number
+settings.register_profile("mutation", deadline=None, derandomize=True, database=None)
+settings.load_profile("default")
