@@ -34,6 +34,7 @@ SHELVES: tuple[tuple[str, ...], ...] = (
     ("generation",),
     ("eval",),
     ("plugin", "cli"),
+    ("__main__",),
 )
 HEIGHT = {room: height for height, shelf in enumerate(SHELVES) for room in shelf}
 

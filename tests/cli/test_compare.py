@@ -127,3 +127,15 @@ def test_the_answer_turns_round_with_the_question(tinyllm, two, first, second):
     assert found["delta"] == -back["delta"]
     assert found["p"] == back["p"]
     assert {found["better"], back["better"]} == ({"neither"} if first == second else {"a", "b"})
+
+
+def test_a_row_that_cannot_be_compared_is_named_and_the_others_are(tinyllm, stored, here):
+    stored("a", entry("lm") + entry("same", "half"))
+    stored("b", entry("lm", metric="ppl") + entry("same", "half"))
+    done = tinyllm("compare", "a", "b")
+    assert done.status == 1
+    assert done.out.startswith("same: bpb 5.0173 and 5.0173")
+    assert (
+        done.err == "lm: not compared: a paired comparison needs the same metric, got 'bpb' for lm and 'ppl' for lm\n"
+    )
+    assert tinyllm("compare", "a", "b", "--json").status == 1

@@ -195,6 +195,8 @@ def test_every_token_is_scored_once(n, ctx_len, data):
         assert start == k * stride
         assert end == min(start + ctx_len, n)
     assert all(end < n for _, end in model.calls[:-1])
+    with pytest.raises(ValueError, match="stride"):
+        token_nlls(model, np.array(text), ctx_len, ctx_len)
 
 
 @pytest.mark.parametrize(("ctx_len", "stride"), [(8, 8), (8, 9), (8, 0), (8, -1), (1, 1), (2, 2), (0, 0)])

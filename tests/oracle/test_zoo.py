@@ -209,6 +209,19 @@ def test_an_entrys_own_fault_is_its_row(small_zoo, keys, kind, message):
     assert healthy["status"] == "ok"
 
 
+def test_a_message_names_paths_from_the_manifest_wherever_the_run_was_started(small_zoo, monkeypatch):
+    entries = ('name = "gone"\ndir = "nowhere"\ndata = "text.bin"', 'name = "typo"\ndir = "uniform"\ndta = "text.bin"')
+    (small_zoo / "zoo.toml").write_text("".join(f"[[entry]]\n{keys}\n" for keys in entries))
+    found = []
+    for folder, manifest in ((small_zoo.parent, small_zoo / "zoo.toml"), (small_zoo, "zoo.toml")):
+        monkeypatch.chdir(folder)
+        found.append(run_zoo(manifest, PCG32(0))["rows"])
+    assert found[0] == found[1]
+    gone, typo = (row["error"]["message"] for row in found[0])
+    assert gone.startswith("nowhere: ")
+    assert typo.startswith("zoo.toml: entry[1] 'typo': unknown key 'dta'")
+
+
 def test_an_exception_of_a_loader_is_its_row_too(small_zoo, monkeypatch):
     def explode(path):
         raise ZeroDivisionError("inside")

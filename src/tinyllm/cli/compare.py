@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from tinyllm.report.table import number
 from tinyllm.result import Result
 
 Scored = dict[str, tuple[Row, Result]]
+Found = tuple[str, Row, Row, Comparison]
+Refused = tuple[str, str]
 
 
 def add_parser(commands: Any) -> None:
@@ -32,7 +35,7 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compare and print; exit status 0 whatever the difference."""
+    """Compare and print; exit status 0 whatever the difference, 1 when a shared row could not be compared."""
     (a, a_row), (b, b_row) = _split(options.a), _split(options.b)
     a_scored, b_scored = _scored(a), _scored(b)
     if (a_row is None) != (b_row is None):
@@ -43,13 +46,32 @@ def run(options: argparse.Namespace) -> int:
         pairs = [(name, a_scored[name], b_scored[name]) for name in a_scored if name in b_scored]
         if not pairs:
             raise UsageError(f"{a} and {b} share no scored row; name one of each as {a}:ROW {b}:ROW")
-    found = [(label, x[0], y[0], compare_rows(*x, *y)) for label, x, y in pairs]
+    found, refused = _compare(pairs)
     if options.json:
         print(json.dumps({label: asdict(comparison) for label, _, _, comparison in found}, allow_nan=False))
-        return 0
+    for label, reason in refused:
+        print(f"{label}: not compared: {reason}", file=sys.stderr)
+    if options.json:
+        return 1 if refused else 0
     for label, x_row, y_row, comparison in found:
         print(_line(label, x_row, y_row, comparison))
-    return 0
+    return 1 if refused else 0
+
+
+def _compare(pairs: list[tuple[str, tuple[Row, Result], tuple[Row, Result]]]) -> tuple[list[Found], list[Refused]]:
+    """The pairs that can be compared, and why the others cannot; raises when none can."""
+    found: list[Found] = []
+    refused: list[Refused] = []
+    for label, a, b in pairs:
+        try:
+            found.append((label, a[0], b[0], compare_rows(*a, *b)))
+        except ValueError as error:
+            if len(pairs) == 1:
+                raise
+            refused.append((label, str(error)))
+    if not found:
+        raise UsageError(refused[0][1])
+    return found, refused
 
 
 def _split(text: str) -> tuple[Path, str | None]:

@@ -192,13 +192,13 @@ def evaluate_entry(
     del rng  # kind lm draws nothing; kinds that mask or resample do
     row = blank_row(entry.name)
     if isinstance(entry, BrokenEntry):
-        row = _failed(row, "error", entry.error)
+        row = _failed(row, "error", entry.error, entry.folder)
         return Scored({**row, "gate": unjudged(row) if entry.gated else None}, None)
     try:
         with one_thread():
             row, result = _score(entry, row, load, on_progress)
     except _Stopped as stopped:
-        row, result = _failed(stopped.row, stopped.status, stopped.cause), None
+        row, result = _failed(stopped.row, stopped.status, stopped.cause, entry.folder), None
     row["gate"] = judge(row, entry.min, entry.max)
     return Scored(row, result)
 
@@ -212,9 +212,10 @@ class _Stopped(Exception):  # noqa: N818 (not an error of its own: it carries on
         self.status = "skipped" if isinstance(cause, UnknownFamilyError) else "error"
 
 
-def _failed(row: Row, status: str, cause: Exception) -> Row:
-    here = f"{Path.cwd()}/"  # a row must not depend on where the run was started from
-    return failed_row(row, status, type(cause).__name__, str(cause).replace(here, ""))
+def _failed(row: Row, status: str, cause: Exception, folder: Path | None) -> Row:
+    """The row; its message names paths from the manifest's folder, so that it does not depend on who runs it where."""
+    message = str(cause) if folder is None else str(cause).replace(f"{folder}/", "")
+    return failed_row(row, status, type(cause).__name__, message)
 
 
 def _score(entry: Entry, row: Row, load: Loader, on_progress: OnProgress | None) -> Scored:

@@ -12,7 +12,7 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,8 @@ class Entry:
         In tokens.
     min, max
         The gate: bounds that the whole interval must respect.
+    folder
+        What relative paths were relative to: the manifest's folder. Messages name paths from there.
     """
 
     name: str
@@ -69,6 +71,7 @@ class Entry:
     max_len: int | None = None
     min: float | None = None
     max: float | None = None
+    folder: Path | None = field(default=None, compare=False, repr=False)
 
     @property
     def gated(self) -> bool:
@@ -78,11 +81,12 @@ class Entry:
 
 @dataclass(frozen=True)
 class BrokenEntry:
-    """An entry that cannot be scored as written: its name, the fault, and whether it carried a gate."""
+    """An entry that cannot be scored as written: its name, the fault, whether it had a gate, the folder."""
 
     name: str
     error: FormatError
     gated: bool
+    folder: Path
 
 
 @dataclass(frozen=True)
@@ -177,7 +181,7 @@ def _entry(raw: dict[str, Any], index: int, path: str | Path, folder: Path) -> E
             raise FormatError(path, fault[1], where=f"{place}.{fault[0]}")
     except FormatError as error:
         where = f"{place} {name!r}" if error.where == place else f"{error.where} of {name!r}"
-        return BrokenEntry(name, FormatError(path, error.reason, where=where), "min" in raw or "max" in raw)
+        return BrokenEntry(name, FormatError(path, error.reason, where=where), "min" in raw or "max" in raw, folder)
     data = raw.get("data")
     match = _TEXT.fullmatch(data) if data else None
     resolved: dict[str, Any] = {
@@ -185,6 +189,7 @@ def _entry(raw: dict[str, Any], index: int, path: str | Path, folder: Path) -> E
         "data_path": folder / data if data and not match else None,
         "text": (match[1], match[2]) if match else None,
         "choices": folder / raw["choices"] if "choices" in raw else None,
+        "folder": folder,
     }
     resolved |= {key: float(raw[key]) for key in ("min", "max") if key in raw}
     return Entry(**(raw | resolved))
@@ -213,7 +218,8 @@ def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Manifest:
     except FormatError as error:
         raise UsageError(str(error)) from error
     folder = Path.cwd() if path is None else path.absolute().parent
-    entries = tuple(_entry(raw, index, label, folder) for index, raw in enumerate(document["entry"]))
+    entry_label = "manifest" if path is None else path.absolute()
+    entries = tuple(_entry(raw, index, entry_label, folder) for index, raw in enumerate(document["entry"]))
     suite = document.get("suite", {})
     stem = path.stem if path is not None and _SLUG.match(path.stem) else "suite"
     canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
