@@ -480,11 +480,13 @@ ROWS = [
 def test_run_task_accuracy_with_bootstrap(tmp_path, metric, per_item):
     """Per-item scores, ties to the first choice, and M07.4's bootstrap from the same stream."""
     path = write_task(tmp_path / "task.jsonl", ROWS)
-    result = run_task(TableModel(TABLE), ByteTokenizer(), path, metric, PCG32(7))
+    rng, same = PCG32(7), PCG32(7)
+    result = run_task(TableModel(TABLE), ByteTokenizer(), path, metric, rng)
     assert result.per_item.dtype == np.float64
     assert result.per_item.tolist() == per_item
     assert result.value == sum(per_item) / 4
-    assert (result.lo, result.hi) == bootstrap_ci(np.array(per_item, dtype=float), PCG32(7), n_boot=1000)
+    assert (result.lo, result.hi) == bootstrap_ci(np.array(per_item, dtype=float), same, n_boot=1000)
+    assert rng.next_u32() == same.next_u32()
     assert result.lo < result.value < result.hi
     assert result.n == 4
 
