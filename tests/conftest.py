@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from hypothesis import settings
-
-settings.register_profile("default", deadline=None)  # a slow machine is not a wrong number
-settings.register_profile("mutation", deadline=None, derandomize=True, database=None)
-settings.load_profile("default")
+try:
+    from hypothesis import settings
+except ImportError:  # pytest reads this file for --help too, where only the evals are set up
+    pass
+else:
+    settings.register_profile("default", deadline=None)  # a slow machine is not a wrong number
+    settings.register_profile("mutation", deadline=None, derandomize=True, database=None)
+    settings.load_profile("default")

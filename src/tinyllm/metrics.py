@@ -94,7 +94,7 @@ def bpb(per_item: NDArray[np.float64], n_bytes: int | None) -> Estimate:
     ValueError
         As `nll`, and when the scored tokens' bytes are not known.
     """
-    if not n_bytes or n_bytes < 0:
+    if not isinstance(n_bytes, int) or isinstance(n_bytes, bool) or n_bytes <= 0:
         msg = f"bits per byte need the number of bytes of the scored tokens, got n_bytes={n_bytes!r}"
         raise ValueError(msg)
     # mean · (n / bytes) / ln 2, the ends by the same arithmetic: equal NLLs give a zero-width interval, and 8 is 8

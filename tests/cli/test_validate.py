@@ -84,7 +84,7 @@ def test_an_entrys_fault_makes_a_manifest_invalid(tinyllm, here):
     (here / "zoo.toml").write_text(entry("a") + entry("b", stide=1))
     done = tinyllm("validate", "zoo.toml")
     assert done.status == 1
-    assert done.err == "invalid: zoo.toml: entry[1] 'b': unknown key 'stide'; did you mean 'stride'?\n"
+    assert done.err == f"invalid: {here / 'zoo.toml'}: entry[1] 'b': unknown key 'stide'; did you mean 'stride'?\n"
 
 
 def test_a_file_that_is_not_there_is_exit_status_4(refused):

@@ -42,7 +42,7 @@ def test_equal_rows_are_equal():
 def test_another_metric_other_data_and_other_items_are_refused():
     with pytest.raises(ValueError, match="same metric, got 'bpb' for a and 'nll' for b"):
         compare_rows(*scored("a", A), *scored("b", A, metric="nll"))
-    with pytest.raises(ValueError, match="same data, got 'aaa"):
+    with pytest.raises(ValueError, match=r"same data, got 't \(aaa"):
         compare_rows(*scored("a", A), *scored("b", A, digest="b" * 64))
     with pytest.raises(ValueError, match="got 60 and 59"):
         compare_rows(*scored("a", A), *scored("b", A[1:]))

@@ -60,6 +60,10 @@ def test_a_value_on_the_bound_is_decided_by_no_number_of_items():
     assert "which no number of items decides" in judge(row(2.0, 1.9, 2.1), None, 2.0)["message"]
 
 
+def test_a_value_next_to_the_bound_is_decided_by_no_practical_number_of_items():
+    assert "no practical number of items" in judge(row(0.0, -1.0, 1.0), None, 1e-205)["message"]
+
+
 def test_one_item_has_no_interval_and_so_decides_nothing():
     gate = judge(row(2.0, None, None, n=1), None, 5.0)
     assert gate["answer"] == "undecided"

@@ -132,6 +132,60 @@ def test_a_module_gets_a_torch_tensor_in_evaluation_mode_and_stays_in_its_own():
     assert module.training
 
 
+def test_each_part_of_a_module_comes_back_in_the_mode_it_had():
+    """A frozen layer stays frozen, and a lone dropout in training mode is off while scoring."""
+    frozen = torch.nn.Sequential(torch.nn.Embedding(4, 4), torch.nn.Dropout(0.9))
+    frozen[0].eval()
+    stray = torch.nn.Sequential(torch.nn.Embedding(4, 4), torch.nn.Dropout(0.9)).eval()
+    stray[1].train()
+    for module in (frozen, stray):
+        before = [part.training for part in module.modules()]
+        assert token_nlls(module, [0, 1, 2, 3], 3, 2).tolist() == token_nlls(module, [0, 1, 2, 3], 3, 2).tolist()
+        assert [part.training for part in module.modules()] == before
+
+
+@pytest.mark.parametrize(
+    ("out", "what"),
+    [(None, "got NoneType"), ({"x": 1}, "got dict"), ((), "got tuple"), (np.zeros((1, 2, 3), complex), "real numbers")],
+)
+def test_what_is_no_logits_is_refused_by_name(out, what):
+    with pytest.raises(ValueError, match=what):
+        log_probs(lambda _: out, [0, 1])
+
+
+def test_logits_that_cannot_be_written_to_are_read():
+    assert log_probs(lambda ids: np.broadcast_to(0.0, (1, ids.shape[1], 4)), [0, 1])[0, 0] == -math.log(4)
+
+
+@pytest.mark.parametrize(("ctx_len", "stride"), [(4.0, 2), (4, 2.5), ("4", 2), (True, 1)])
+def test_windows_are_whole_numbers(ctx_len, stride):
+    with pytest.raises(ValueError, match="must be a whole number of tokens"):
+        token_nlls(ContextModel([0, 1, 2], 4), [0, 1, 2], ctx_len, stride)
+
+
+def test_the_first_token_is_in_the_vocabulary_too_and_ids_fit_in_63_bits():
+    with pytest.raises(ValueError, match="token 300 at position 0"):
+        token_nlls(lambda ids: np.zeros((*ids.shape, 256)), [300, 3, 5], 4, 2)
+    with pytest.raises(ValueError, match="63 bits"):
+        token_nlls(lambda ids: np.zeros((*ids.shape, 256)), np.array([1, 2**63], dtype=np.uint64), 4, 2)
+
+
+@pytest.mark.parametrize("n_bytes", [math.nan, 49.5, True])
+def test_bytes_are_a_whole_number(n_bytes):
+    with pytest.raises(ValueError, match="n_bytes must be a whole number"):
+        eval_ppl(ContextModel([0, 1, 2], 4), [0, 1, 2], 4, 2, n_bytes=n_bytes)
+
+
+def test_a_task_needs_a_stream(tmp_path):
+    with pytest.raises(TypeError, match=r"rng must be a tinyllm.rng.PCG32, got None"):
+        run_task(Ledger(256), ByteTokenizer(), write_task(tmp_path / "t.jsonl", ROWS), "acc", None)
+
+
+def test_compare_refuses_a_result_with_ids_of_another_number():
+    with pytest.raises(ValueError, match="got 1 ids and 2 items"):
+        compare(result_of([1, 0], ids=("a",)), result_of([1, 0], ids=("a", "b")))
+
+
 @pytest.mark.parametrize(
     ("row", "what"),
     [([0.0, math.nan], "NaN"), ([0.0, math.inf], r"\+inf"), ([-math.inf, -math.inf], "nothing but -inf")],
@@ -322,7 +376,7 @@ def test_a_perplexity_that_overflows_is_an_error_and_never_infinity():
 
 
 def test_n_bytes_below_zero_is_refused():
-    with pytest.raises(ValueError, match="n_bytes must be >= 0, got -1"):
+    with pytest.raises(ValueError, match="n_bytes must be a whole number >= 0, got -1"):
         eval_ppl(ContextModel([0, 1], 3), [0, 1], 4, 2, n_bytes=-1)
 
 

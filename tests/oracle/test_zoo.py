@@ -14,6 +14,7 @@ import pytest
 import torch
 from jsonschema import Draft202012Validator
 
+from tinyllm.errors import CheckpointError
 from tinyllm.eval import zoo
 from tinyllm.eval.lm import compare, eval_ppl, token_nlls
 from tinyllm.eval.zoo import kind_of, lm_token_nlls, load_model, read_config, run_zoo, score_entry, write_report
@@ -198,6 +199,7 @@ def test_zoo_reports_failures_as_rows(small_zoo):
         ({"dta": "x"}, "FormatError", "unknown key 'dta'; did you mean 'data'"),
         ({"metric": "f1"}, "ValueError", "must be one of bpb, nll, ppl, got 'f1'"),
         ({"ctx_len": 8}, "ValueError", "which scores whole texts"),
+        ({"max_len": 8}, "FormatError", "must not stand beside data, which it says nothing about, got 8"),
         ({"data": "missing.bin"}, "FormatError", "missing.bin"),
     ],
 )
@@ -220,6 +222,66 @@ def test_a_message_names_paths_from_the_manifest_wherever_the_run_was_started(sm
     gone, typo = (row["error"]["message"] for row in found[0])
     assert gone.startswith("nowhere: ")
     assert typo.startswith("zoo.toml: entry[1] 'typo': unknown key 'dta'")
+
+
+@pytest.mark.parametrize("key", ["ctx_len", "stride"])
+def test_windows_beside_choices_are_an_error_and_never_ignored(small_zoo, key):
+    choices = {"name": "c", "dir": str(small_zoo / "gpt"), "choices": write_choices(small_zoo)}
+    (row,) = rows_of({**choices, key: 8})
+    assert f"entry[0].{key} of 'c': must not stand beside choices" in row["error"]["message"]
+
+
+@pytest.mark.parametrize("config", [{"tl_arc": "bigram"}, {}, {"tl_arch": 3}, {"tl_arch": None}, {"tl_arch": ""}])
+def test_a_config_that_names_no_family_is_an_error_and_never_skipped(small_zoo, config):
+    (small_zoo / "bigram" / "config.json").write_text(json.dumps(config))
+    (row,) = rows_of(entry(small_zoo, "b", "bigram"))
+    assert (row["status"], row["error"]["type"]) == ("error", "CheckpointError")
+    assert "bigram: the config must name its family in tl_arch" in row["error"]["message"]
+    with pytest.raises(CheckpointError, match="tl_arch"):
+        load_model(small_zoo / "bigram")
+
+
+@pytest.mark.parametrize("text", [b"", b"a"])
+def test_a_text_of_fewer_than_two_tokens_says_so_by_name(small_zoo, text):
+    write_tokens(small_zoo / "short.bin", np.frombuffer(text, np.uint8), vocab_size=256, n_bytes=0)
+    (row,) = rows_of({**entry(small_zoo, "b", "bigram"), "data": str(small_zoo / "short.bin")})
+    assert f"short.bin: a text must have at least 2 tokens, got {len(text)}" in row["error"]["message"]
+
+
+def test_a_text_of_unknown_bytes_says_what_to_give(small_zoo):
+    (small_zoo / "raw.bin").write_bytes(np.arange(50, dtype=np.uint16).tobytes())
+    raw = {
+        **entry(small_zoo, "b", "bigram"),
+        "data": str(small_zoo / "raw.bin"),
+        "layout": "nanogpt",
+        "vocab_size": 256,
+    }
+    none, some, other = rows_of(raw, {**raw, "name": "some", "n_bytes": 49}, {**raw, "name": "other", "metric": "nll"})
+    assert "give n_bytes, or ask for metric 'nll' or 'ppl'" in none["error"]["message"]
+    assert some["status"] == other["status"] == "ok"
+
+
+def test_a_text_of_another_tokenizer_is_not_read_as_bytes(small_zoo):
+    ids = np.frombuffer(TEXT, np.uint8)
+    write_tokens(small_zoo / "bpe.bin", ids, vocab_size=256, n_bytes=900, tokenizer_sha256="ab" * 32)
+    (row,) = rows_of({**entry(small_zoo, "b", "bigram"), "data": str(small_zoo / "bpe.bin")})
+    assert "a model of bytes needs a text of bytes, got one of tokenizer abababababab" in row["error"]["message"]
+
+
+def test_a_max_len_beyond_the_models_context_is_refused(small_zoo):
+    keys = {"name": "c", "dir": str(small_zoo / "gpt"), "choices": write_choices(small_zoo), "max_len": 30}
+    assert "max_len must be at most the model's context of 16, got 30" in rows_of(keys)[0]["error"]["message"]
+
+
+def test_a_context_of_one_token_is_refused_as_what_it_is(small_zoo):
+    (row,) = rows_of(entry(small_zoo, "g", "gpt", ctx_len=1))
+    assert "ctx_len must be at least 2" in row["error"]["message"]
+
+
+def test_a_perplexity_of_one_token_has_no_interval_at_either_end(small_zoo):
+    write_text(small_zoo, b"ab", "two.bin")
+    (row,) = rows_of({**entry(small_zoo, "u", "uniform", metric="ppl"), "data": str(small_zoo / "two.bin")})
+    assert (row["lo"], row["hi"]) == (None, None)
 
 
 def test_an_exception_of_a_loader_is_its_row_too(small_zoo, monkeypatch):

@@ -86,3 +86,11 @@ def test_the_exit_status_is_that_of_the_process(project):
     result = project.run_process("evals", "-n2")
     assert result.ret == 4
     result.stderr.fnmatch_lines(["ERROR: *the manifest must be TOML*"])
+
+
+def test_no_manifest_where_one_is_asked_for_is_exit_status_4_and_one_sentence(project):
+    (project.path / "evals/zoo.toml").unlink()
+    result = project.run("evals", "-n0")
+    assert result.ret == 4
+    assert "zoo.toml does not exist; name one with --tinyllm-manifest" in "".join([*result.outlines, *result.errlines])
+    assert "Traceback" not in result.stdout.str()

@@ -17,10 +17,14 @@ SCORES = np.array([1.0, 0.0, 1.0, 0.0])
 
 @pytest.fixture
 def stored(tmp_path):
-    rows = {"a": OK, "one": OK | {"name": "one", "n": 1, "lo": None, "hi": None}, "b": missing_row("b", selected=False)}
+    rows = {
+        "a": OK,
+        "one": OK | {"name": "one", "n": 1, "lo": None, "hi": None, "value": 0.1 + 0.2, "metric": "nll"},
+        "b": missing_row("b", selected=False),
+    }
     results = {
         "a": Result(0.5, 0.25, 0.75, 4, SCORES, ("é", "", "z", "\n")),
-        "one": Result(0.5, -np.inf, np.inf, 1, np.array([0.1 + 0.2])),
+        "one": Result(0.1 + 0.2, -np.inf, np.inf, 1, np.array([0.1 + 0.2])),
     }
     report = report_document(suite="s", seed=1, names=tuple(rows), rows=rows, run={"base_key": "0" * 16})
     write_run(tmp_path / "deep" / "run", report, results)
@@ -81,3 +85,15 @@ def test_a_folder_that_cannot_be_is_refused_with_the_reason(tmp_path, name):
         FormatError, match=rf"{name}: the report folder must be writable, got '(Not a directory|No such file.*)'"
     ):
         check_writable(tmp_path / name)
+
+
+def test_a_value_that_is_not_that_of_its_items_is_refused(stored):
+    """One changed score, or one changed value: validate and compare must not take it for the run that was written."""
+    folder, report, results = stored
+    flipped = Result(0.5, 0.25, 0.75, 4, np.array([1.0, 1.0, 1.0, 0.0]), results["a"].ids)
+    write_run(folder, report, results | {"a": flipped})
+    with pytest.raises(FormatError, match=r"a: must hold the scores behind the report's acc 0\.5, got scores of 0\.75"):
+        read_run(folder)
+    write_run(folder, report, results | {"a": Result(0.5, 0.25, 0.75, 4, SCORES * 7, results["a"].ids)})
+    with pytest.raises(FormatError, match="must hold scores of metric 'acc'"):
+        read_run(folder)

@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser().parse_args(argv)
     try:
         status: int = options.run(options)
-    except (TinyllmError, ValueError) as error:
+    except (TinyllmError, ValueError, OSError) as error:
         print(f"tinyllm: {error}", file=sys.stderr)
         return USAGE_ERROR
     except KeyboardInterrupt:

@@ -101,6 +101,7 @@ def _perplexity(options: argparse.Namespace) -> int:
         raise UsageError("tinyllm eval ppl needs --data FILE")
     keys = {key: getattr(options, key) for key in TEXT_OPTIONS} | {"metric": "ppl"}
     manifest = {"suite": {"name": "ppl"}, "entry": [_entry("model", model, keys)]}
+    _check_arguments(manifest)
     report, results = evaluate_manifest(manifest, None, on_row=lambda _: bar(model.name))
     (row,) = report["rows"]
     if row["status"] != "ok":
@@ -167,7 +168,8 @@ def _task(options: argparse.Namespace) -> int:
     if options.report is not None:
         check_writable(options.report)
     seed = options.seed or 0
-    manifest = {"suite": {"name": options.task.name.split(".")[0] or "task", "seed": seed}, "entry": entries}
+    manifest = {"suite": {"name": _slug(options.task.name.split(".")[0], "task"), "seed": seed}, "entry": entries}
+    _check_arguments(manifest)
     report, results = evaluate_manifest(manifest, None, seed, on_row=bar)
     if options.report is not None:
         write_run(options.report, report, results)
@@ -183,8 +185,22 @@ def _task(options: argparse.Namespace) -> int:
 
 def _names(models: list[Path]) -> list[str]:
     stems = [model.resolve().name.removesuffix(".safetensors") for model in models]
-    names = [re.sub(r"[^A-Za-z0-9._-]+", "-", stem)[:60] or "model" for stem in stems]
+    names = [_slug(stem, "model") for stem in stems]
     return [f"{name}-{i + 1}" if names.count(name) > 1 else name for i, name in enumerate(names)]
+
+
+def _slug(text: str, instead: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", text)[:60].strip("-") or instead
+
+
+def _check_arguments(manifest: dict[str, Any]) -> None:
+    """A value that no entry of a manifest could have was given as an argument: say so by the argument's name."""
+    from tinyllm.formats.manifest import BrokenEntry, load
+
+    for entry in load(manifest).entries:
+        if isinstance(entry, BrokenEntry):
+            _, _, key = entry.error.where.partition(" of ")[0].rpartition(".")
+            raise UsageError(f"--{key.replace('_', '-')} {entry.error.reason}")
 
 
 def _print_report(report: dict[str, Any], *, as_json: bool) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tinyllm.cli.progress import bar
+from tinyllm.errors import UsageError
+from tinyllm.formats.config import CONFIG, WEIGHTS
 
 
 def add_parser(commands: Any) -> None:
@@ -27,9 +29,13 @@ def run(options: argparse.Namespace) -> int:
     """Train, write, say where."""
     from tinyllm.training import train_checkpoint
 
+    if not str(options.out).strip("."):
+        raise UsageError("--out must name a folder (ngram: a file) of its own, got the current one")
+    if not 0 <= options.seed < 2**64:
+        raise UsageError(f"--seed must be 0 to 2**64 - 1, got {options.seed}")
     start = time.monotonic()
     train_checkpoint(options.recipe, options.out, seed=options.seed, on_step=bar(options.recipe))
-    files = [options.out] if options.out.is_file() else sorted(options.out.iterdir())
+    files = [options.out] if options.out.is_file() else [options.out / name for name in (CONFIG, WEIGHTS)]
     size = sum(path.stat().st_size for path in files)
     print(f"{options.out}: {options.recipe}, {size:,} bytes, trained in {time.monotonic() - start:.0f} s")
     return 0

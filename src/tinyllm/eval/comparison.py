@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tinyllm.errors import nearest
 from tinyllm.metrics import METRICS
 from tinyllm.report.rows import Row
 from tinyllm.result import Result
@@ -47,6 +48,10 @@ def check_same_items(a: Result, b: Result) -> None:
     if len(a.per_item) != len(b.per_item):
         msg = f"a paired comparison needs the same items, got {len(a.per_item)} and {len(b.per_item)} of them"
         raise ValueError(msg)
+    for result in (a, b):
+        if result.ids is not None and len(result.ids) != len(result.per_item):
+            msg = f"a result must have one id an item, got {len(result.ids)} ids and {len(result.per_item)} items"
+            raise ValueError(msg)
     if a.ids is not None and b.ids is not None:
         for i, (x, y) in enumerate(zip(a.ids, b.ids, strict=True)):
             if x != y:
@@ -71,11 +76,16 @@ def compare_rows(a: Row, a_result: Result, b: Row, b_result: Result, *, n_perm: 
     ValueError
         When the rows have another metric, other data, or other items; the message says which.
     """
-    for key, of_a, of_b in (("metric", a["metric"], b["metric"]), ("data", _digest(a), _digest(b))):
-        if of_a != of_b:
+    same_data = bool(a["data"] and b["data"] and a["data"]["sha256"] == b["data"]["sha256"])
+    for key, of_a, of_b in (("metric", a["metric"], b["metric"]), ("data", _data(a), _data(b))):
+        if of_a != of_b and not (key == "data" and same_data):
             got = f"got {of_a!r} for {a['name']} and {of_b!r} for {b['name']}"
             msg = f"a paired comparison needs the same {key}, {got}"
             raise ValueError(msg)
+    if a["metric"] not in METRICS:
+        near = nearest(str(a["metric"]), METRICS)
+        msg = f"which way metric {a['metric']!r} of {a['name']} is better must be known; {near}"
+        raise ValueError(msg)
     check_same_items(a_result, b_result)
     delta = float((a_result.per_item - b_result.per_item).mean())
     p = paired_permutation_test(a_result.per_item, b_result.per_item, n_perm=n_perm)
@@ -83,5 +93,5 @@ def compare_rows(a: Row, a_result: Result, b: Row, b_result: Result, *, n_perm: 
     return Comparison(delta, p, len(a_result.per_item), "neither" if delta == 0 else "a" if a_better else "b")
 
 
-def _digest(row: Row) -> str | None:
-    return row["data"]["sha256"] if row["data"] else None
+def _data(row: Row) -> str | None:
+    return f"{row['data']['name']} ({row['data']['sha256'][:12]}…)" if row["data"] else None

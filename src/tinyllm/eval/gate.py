@@ -68,5 +68,8 @@ def _needed(row: Row, bound: float, half_width: float) -> str:
     distance = abs(bound - row["value"])
     if distance == 0:
         return "the value is the bound itself, which no number of items decides"
-    needed = math.ceil(row["n"] * (half_width / distance) ** 2)
+    ratio = half_width / distance
+    if ratio > 1e6:
+        return "the value is so near the bound that no practical number of items decides"
+    needed = math.ceil(row["n"] * ratio**2)
     return f"about {needed:,} items would decide it, should the value stay"

@@ -153,8 +153,8 @@ def eval_ppl(model: Model, ids: ArrayLike, ctx_len: int, stride: int, n_bytes: i
         As `token_nlls`; for nothing to score; for an infinite NLL, naming the token; for a perplexity that overflows.
     """
     nlls = token_nlls(model, ids, ctx_len, stride)
-    if n_bytes < 0:
-        msg = f"n_bytes must be >= 0, got {n_bytes}"
+    if not isinstance(n_bytes, int) or isinstance(n_bytes, bool) or n_bytes < 0:
+        msg = f"n_bytes must be a whole number >= 0, got {n_bytes!r}"
         raise ValueError(msg)
     out: dict[str, float] = {}
     out["nll"], out["nll_lo"], out["nll_hi"] = nll(nlls)
@@ -324,6 +324,9 @@ def run_task(
     ValueError
         As `score_items`.
     """
+    if not isinstance(rng, PCG32):
+        msg = f"rng must be a tinyllm.rng.PCG32, got {rng!r}; the interval is drawn from it"
+        raise TypeError(msg)
     items = read_choices(task_jsonl)
     per_item = score_items(model, tok, items, metric, max_len=max_len).per_item
     lo, hi = bootstrap_ci(per_item, rng, n_boot=n_boot)

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tinyllm import texts
-from tinyllm.errors import UnknownFamilyError
+from tinyllm.errors import CheckpointError, FormatError, UnknownFamilyError
 from tinyllm.eval.checkpoints import Checkpoints
 from tinyllm.eval.gate import judge, unjudged
 from tinyllm.eval.lm import ByteTokenizer, score_items, strided_nlls
@@ -99,9 +99,18 @@ def load_model(dir: str | Path) -> Any:  # noqa: A002 (the contract's name)
     config = read_config(path)
     if "tl_arch" not in config and "model_type" in config:
         return hf.load_hf(path)
-    arch = str(config.get("tl_arch", ""))
+    arch = _arch_of(config, path)
     family = find_family(arch)
     return getattr(family, f"load_{arch}")(path)
+
+
+def _arch_of(config: Mapping[str, Any], path: Path) -> str:
+    arch = config.get("tl_arch")
+    if not isinstance(arch, str) or not arch:
+        near = "" if "tl_arch" in config else f"; its keys are {', '.join(map(repr, sorted(config)))}"
+        msg = f"the config must name its family in tl_arch, got {arch!r}{near}"
+        raise CheckpointError(path, msg)
+    return arch
 
 
 def lm_token_nlls(
@@ -145,6 +154,9 @@ def _window_settings(model: Any, ctx_len: int | None, stride: int | None) -> dic
     assert length is not None
     if longest is not None and length > longest:
         msg = f"ctx_len must be at most the model's {longest}, got {length}"
+        raise ValueError(msg)
+    if length < 2:
+        msg = f"ctx_len must be at least 2, a token and one of context, got {length}"
         raise ValueError(msg)
     return {"ctx_len": length, "stride": length // 2 if stride is None else stride}
 
@@ -222,7 +234,7 @@ def _score(entry: Entry, row: Row, load: Loader, on_progress: OnProgress | None)
     known = dict(row)
     try:
         config = read_config(entry.dir)
-        known["arch"] = str(config.get("tl_arch") or config.get("model_type") or "") or None
+        known["arch"] = _arch_of(config, entry.dir) if "tl_arch" in config else config.get("model_type")
         known["kind"] = kind_of(config)
         known["task"] = entry.task or _task_name(entry)
         model = load(entry.dir)
@@ -236,8 +248,8 @@ def _score(entry: Entry, row: Row, load: Loader, on_progress: OnProgress | None)
     metric = METRICS[known["metric"]]
     known |= {"unit": metric.unit, "interval": metric.interval, "status": "ok", "error": None, "n": result.n}
     known["value"] = result.value
-    known["lo"] = result.lo if math.isfinite(result.lo) else None
-    known["hi"] = result.hi if math.isfinite(result.hi) else None
+    has_interval = math.isfinite(result.lo) and math.isfinite(result.hi)
+    known["lo"], known["hi"] = (result.lo, result.hi) if has_interval else (None, None)
     return Scored(known, result)
 
 
@@ -265,6 +277,14 @@ def _score_text(entry: Entry, row: Row, model: Any, on_progress: OnProgress | No
         sizes = f"got {data.vocab_size} for the text and {vocab_size} for the model"
         msg = f"the text's vocabulary must fit the model's, {sizes}; they use different tokenizers"
         raise ValueError(msg)
+    if data.tokenizer_sha256 is not None and vocab_size == ByteTokenizer.vocab_size:
+        msg = f"a model of bytes needs a text of bytes, got one of tokenizer {data.tokenizer_sha256[:12]}…"
+        raise FormatError(data.name, msg)
+    if len(data.ids) < 2:
+        msg = f"a text must have at least 2 tokens, got {len(data.ids)}: the first has no context, and is not scored"
+        raise FormatError(data.name, msg)
+    if name == "bpb" and data.n_bytes is None:
+        raise FormatError(data.name, "bits per byte need its bytes: give n_bytes, or ask for metric 'nll' or 'ppl'")
     row["settings"] = _window_settings(model, entry.ctx_len, entry.stride)
     nlls = _token_nlls(model, data.ids, row["settings"], on_progress)
     value, lo, hi = METRICS[name].estimate(nlls, data.n_bytes)
@@ -305,7 +325,11 @@ def _score_choices(entry: Entry, row: Row, model: Model, on_progress: OnProgress
     name = row["metric"] = _metric_of(entry, CHOICE_METRICS, "a multiple-choice task")
     items = read_choices(entry.choices)
     tok = tokenizer_of(model)
-    max_len = entry.max_len or getattr(model, "ctx_len", None)
+    longest = getattr(model, "ctx_len", None)
+    max_len = entry.max_len or longest
+    if max_len is not None and longest is not None and max_len > longest:
+        msg = f"max_len must be at most the model's context of {longest}, got {max_len}"
+        raise ValueError(msg)
     scores = score_items(model, tok, items, name, max_len=max_len, on_item=on_progress)
     row["data"] = {"name": entry.choices.name, "sha256": _file_sha256(entry.choices)}
     row["settings"] = {"max_len": max_len, "bos": tok.bos_id is not None}

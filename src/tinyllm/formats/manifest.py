@@ -165,6 +165,9 @@ def _check_meaning(raw: Mapping[str, Any]) -> tuple[str, str] | None:
         return foreign[0], "must go with a token file in 'data', got none; remove it"
     if raw.get("layout") == "nanogpt" and "vocab_size" not in raw:
         return "layout", "must come with vocab_size when it is 'nanogpt', got none: that layout has no header"
+    for key, other in (("ctx_len", "choices"), ("stride", "choices"), ("max_len", "data")):
+        if key in raw and other in raw:
+            return key, f"must not stand beside {other}, which it says nothing about, got {raw[key]!r}; remove it"
     for key in ("min", "max"):
         if isinstance(raw.get(key), int) and abs(raw[key]) > 2**53:
             return key, f"must be a number of at most 2**53, got {raw[key]}"

@@ -24,6 +24,7 @@ __all__ = ["Evaluate", "Evaluation", "UndecidedGateWarning"]
 
 OPTIONS = pytest.StashKey[Options]()
 EVALUATIONS = pytest.StashKey[Evaluations]()
+NO_MANIFEST = pytest.StashKey[pytest.UsageError]()
 KEEP_MODELS = pytest.StashKey[bool]()
 
 
@@ -75,7 +76,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """One item per manifest entry, its checkpoint a session-scoped parameter, by which pytest groups the items."""
     if "zoo_entry" not in metafunc.fixturenames:
         return
-    entries = _evaluations(metafunc.config).manifest.entries
+    try:
+        entries = _evaluations(metafunc.config).manifest.entries
+    except pytest.UsageError as error:
+        if hasattr(metafunc.config, "workerinput"):
+            raise
+        metafunc.config.stash[NO_MANIFEST] = error  # raised when all is collected: here pytest would show a trace
+        metafunc.parametrize("zoo_entry", [], scope="session")
+        return
     names, indirect = ["zoo_entry"], []
     if "zoo_checkpoint" in metafunc.fixturenames:
         names, indirect = ["zoo_entry", "zoo_checkpoint"], ["zoo_checkpoint"]
@@ -92,6 +100,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     By an eval that is not grouped, or by an item that a worker steals.
     """
+    if NO_MANIFEST in config.stash:
+        raise config.stash[NO_MANIFEST]
     asked = (set(getattr(item, "fixturenames", ())) for item in items)
     ungrouped = any("zoo_checkpoint" not in names and names & {"evaluate", "checkpoint"} for names in asked)
     config.stash[KEEP_MODELS] = ungrouped or hasattr(config, "workerinput")

@@ -97,6 +97,7 @@ class Evaluations:
         LookupError
             When the manifest has none; the message has the nearest.
         """
+        __tracebackhide__ = True
         if name not in self._entries:
             msg = f"the manifest {self.manifest.path} has no entry {name!r}; {nearest(name, self._entries)}"
             raise LookupError(msg)
@@ -138,6 +139,9 @@ class Evaluate:
     def __call__(self, entry: str | Entry | BrokenEntry) -> Evaluation:
         """Score an entry; fails the test when it cannot be scored, skips it when its family is unknown."""
         __tracebackhide__ = True
+        if not isinstance(entry, str | Entry | BrokenEntry):
+            msg = f"evaluate takes the name of a manifest entry, got {entry!r}"
+            raise TypeError(msg)
         found = self._evaluations.entry(entry) if isinstance(entry, str) else entry
         row, result = self._evaluations.score(found)
         self._node.stash.setdefault(SENT, []).append(pack(row, result))
@@ -158,7 +162,10 @@ class Evaluate:
         from tinyllm.eval.comparison import compare_rows
 
         x, y = self(a), self(b)
-        return compare_rows(x.row, x.result, y.row, y.result)
+        try:
+            return compare_rows(x.row, x.result, y.row, y.result)
+        except ValueError as error:
+            pytest.fail(str(error), pytrace=False)
 
 
 def _properties(row: Row) -> list[tuple[str, Any]]:

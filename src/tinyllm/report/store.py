@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tinyllm.errors import FormatError
 from tinyllm.formats.report import read_items, read_report, write_items, write_report
-from tinyllm.report.rows import result_of
+from tinyllm.metrics import METRICS
+from tinyllm.report.rows import Row, result_of
 from tinyllm.result import Result
 
 REPORT_FILE = "report.json"
@@ -68,5 +73,20 @@ def read_run(path: Path) -> tuple[dict[str, Any], dict[str, Result]]:
                 f"must hold the {row['n']} scores of row {row['name']!r}, got {got}; are it and the report of one run?"
             )
             raise FormatError(items_path, message)
+        _check_value(row, per_item, items_path)
         results[row["name"]] = result_of(row, per_item, ids)
     return report, results
+
+
+def _check_value(row: Row, per_item: NDArray[np.float64], path: Path) -> None:
+    """A stored value must be that of its items, by the metric's own formula; else one of the two files was changed."""
+    metric = METRICS.get(row["metric"])
+    if metric is None:
+        return
+    try:
+        value = metric.estimate(per_item, row["notes"].get("n_bytes"))[0]
+    except ValueError as error:
+        raise FormatError(path, f"must hold scores of metric {row['metric']!r}: {error}", where=row["name"]) from error
+    if not math.isclose(value, row["value"], rel_tol=1e-12):
+        message = f"must hold the scores behind the report's {row['metric']} {row['value']!r}, got scores of {value!r}"
+        raise FormatError(path, f"{message}; one of the two files was changed", where=row["name"])

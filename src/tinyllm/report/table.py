@@ -59,4 +59,4 @@ def table_lines(rows: Sequence[Row]) -> Iterator[str]:
             cell.rjust(width) if column in RIGHT else cell.ljust(width)
             for cell, width, column in zip(line, widths, COLUMNS, strict=True)
         ]
-        yield "  ".join(padded).rstrip()
+        yield "".join(c if c.isprintable() else "?" for c in "  ".join(padded)).rstrip()

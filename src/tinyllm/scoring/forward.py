@@ -34,6 +34,9 @@ def as_ids(ids: ArrayLike) -> NDArray[np.int64]:
     if array.size and not np.issubdtype(array.dtype, np.integer):
         msg = f"ids must be integers, got dtype {array.dtype}"
         raise ValueError(msg)
+    if array.size and array.max() > np.iinfo(np.int64).max:
+        msg = f"ids must fit in 63 bits, got {int(array.max())} at position {int(array.argmax())}"
+        raise ValueError(msg)
     out = array.astype(np.int64)
     if out.size and out.min() < 0:
         where = int(np.argmax(out < 0))
@@ -44,16 +47,17 @@ def as_ids(ids: ArrayLike) -> NDArray[np.int64]:
 
 @contextmanager
 def inference(model: Model) -> Iterator[None]:
-    """No gradients, and a module in evaluation mode (dropout off), restored afterwards."""
-    was_training = isinstance(model, torch.nn.Module) and model.training
-    if was_training:
-        model.eval()  # type: ignore[attr-defined]
+    """No gradients, and every part of a module in evaluation mode (dropout off), each restored afterwards."""
+    parts = list(model.modules()) if isinstance(model, torch.nn.Module) else []
+    training = [part for part in parts if part.training]
+    for part in training:
+        part.training = False
     try:
         with torch.no_grad():
             yield
     finally:
-        if was_training:
-            model.train()  # type: ignore[attr-defined]
+        for part in training:
+            part.training = True
 
 
 def logits(model: Model, ids: NDArray[np.int64]) -> torch.Tensor:
@@ -72,15 +76,26 @@ def logits(model: Model, ids: NDArray[np.int64]) -> torch.Tensor:
         batch = torch.from_numpy(batch).to(parameter.device if parameter is not None else "cpu")
     with inference(model):
         out = model(batch)
-    if isinstance(out, tuple):
+    if isinstance(out, tuple) and out:
         out = out[0]
     elif hasattr(out, "logits"):
         out = out.logits
-    tensor = out.detach() if isinstance(out, torch.Tensor) else torch.from_numpy(np.asarray(out))
+    tensor = out.detach() if isinstance(out, torch.Tensor) else _from_numpy(out)
+    if tensor.is_complex():
+        msg = f"logits must be real numbers, got {tensor.dtype}"
+        raise ValueError(msg)
     if tensor.ndim != 3 or tensor.shape[0] != 1 or tensor.shape[1] != len(ids):
         msg = f"logits must have shape [1, {len(ids)}, V] for {len(ids)} ids, got {list(tensor.shape)}"
         raise ValueError(msg)
     return tensor[0]
+
+
+def _from_numpy(out: Any) -> torch.Tensor:
+    array = np.asarray(out)
+    if array.dtype.kind not in "fiuc" or not array.size:
+        msg = f"a model must return logits, or a tuple whose first item is, got {type(out).__name__}"
+        raise ValueError(msg)
+    return torch.from_numpy(array if array.flags.writeable else array.copy())
 
 
 def log_softmax(rows: torch.Tensor, first: int) -> torch.Tensor:
@@ -136,9 +151,9 @@ def target_log_probs(model: Model, ids: NDArray[np.int64], first: int, *, offset
     rows = logits(model, ids)
     vocab_size = rows.shape[1]
     targets = ids[first:]
-    if targets.size and targets.max() >= vocab_size:
-        where = int(np.argmax(targets >= vocab_size))
-        place = f"token {int(targets[where])} at position {offset + first + where}"
+    if ids.max() >= vocab_size:
+        where = int(np.argmax(ids >= vocab_size))
+        place = f"token {int(ids[where])} at position {offset + where}"
         msg = f"{place} is outside the model's vocabulary of {vocab_size}"
         raise ValueError(msg)
     out = np.full(len(targets), np.nan)

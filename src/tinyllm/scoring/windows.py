@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 
 @dataclass(frozen=True)
 class Window:
@@ -28,6 +30,10 @@ def check_stride(ctx_len: int, stride: int) -> None:
     ValueError
         Unless 1 ≤ stride < ctx_len; the message has both numbers.
     """
+    for name, value in (("ctx_len", ctx_len), ("stride", stride)):
+        if not isinstance(value, int | np.integer) or isinstance(value, bool):
+            msg = f"{name} must be a whole number of tokens, got {value!r}"
+            raise ValueError(msg)
     if not 1 <= stride < ctx_len:
         msg = (
             f"stride must satisfy 1 <= stride < ctx_len, got stride={stride} with ctx_len={ctx_len}; "

@@ -46,7 +46,7 @@ class NLLAccumulator:
             index = int(finite.argmin())
             raise ValueError(
                 f"an NLL must be finite, got {float(values[index])!r} at token index {self.n + index}; "
-                "the model gave the token that came no probability"
+                f"{'the model gave the token that came no probability' if values[index] > 0 else 'it is no NLL'}"
             )
         if values.size:
             self._parts = _expansion(self._parts + values.tolist())
