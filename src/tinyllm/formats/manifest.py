@@ -51,6 +51,8 @@ class Entry:
         In tokens.
     min, max
         The gate: bounds that the whole interval must respect.
+    margin
+        The drop against a baseline that is let pass, in the unit of per-item scores.
     folder
         What relative paths were relative to: the manifest's folder. Messages name paths from there.
     """
@@ -71,6 +73,7 @@ class Entry:
     max_len: int | None = None
     min: float | None = None
     max: float | None = None
+    margin: float | None = None
     folder: Path | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -165,7 +168,7 @@ def _check_meaning(raw: Mapping[str, Any]) -> tuple[str, str] | None:
         return foreign[0], "must go with a token file in 'data', got none; remove it"
     if raw.get("layout") == "nanogpt" and "vocab_size" not in raw:
         return "layout", "must come with vocab_size when it is 'nanogpt', got none: that layout has no header"
-    for key in ("min", "max"):
+    for key in ("min", "max", "margin"):
         if isinstance(raw.get(key), int) and abs(raw[key]) > 2**53:
             return key, f"must be a number of at most 2**53, got {raw[key]}"
     if "min" in raw and "max" in raw and raw["min"] > raw["max"]:
@@ -191,7 +194,7 @@ def _entry(raw: dict[str, Any], index: int, path: str | Path, folder: Path) -> E
         "choices": folder / raw["choices"] if "choices" in raw else None,
         "folder": folder,
     }
-    resolved |= {key: float(raw[key]) for key in ("min", "max") if key in raw}
+    resolved |= {key: float(raw[key]) for key in ("min", "max", "margin") if key in raw}
     return Entry(**(raw | resolved))
 
 
