@@ -122,7 +122,7 @@ def test_a_number_is_given_and_not_chosen(root):
 
 def test_a_run_that_is_not_complete_is_no_baseline(root):
     report, results = a_run(extra={"b": missing_row("b", selected=False), "c": missing_row("c", selected=True)})
-    with pytest.raises(FormatError, match=r"main: a baseline must be a complete run, but b, c was not run"):
+    with pytest.raises(FormatError, match=r"main: a baseline must be a complete run, but not run was b, c"):
         save_baseline(root, "main", report, results)
     assert not root.exists()
 

@@ -205,14 +205,24 @@ def _flips(pair: _Pair, items: Sequence[Mapping[str, Any]]) -> str:
     return f"{grew} {', '.join(moved)}"
 
 
-def summary_lines(verdicts: Mapping[str, Verdict], label: str) -> Iterator[str]:
-    """The verdicts for the terminal: a count of each answer, then a sentence for every row that is not plainly held."""
+def summary_lines(verdicts: Mapping[str, Verdict], label: str, *, mark: str = "FAILED ") -> Iterator[str]:
+    """The verdicts for the terminal: a count of each answer, then a sentence for every row that is not plainly held.
+
+    Parameters
+    ----------
+    verdicts
+        From `hold_against`.
+    label
+        The baseline's.
+    mark
+        What a red row's sentence begins with.
+    """
     count = {answer: sum(one["answer"] == answer for one in verdicts.values()) for answer in _SAID}
     parts = [f"{n} {_SAID[answer]}" for answer, n in count.items() if n]
     yield f"against baseline {label}: {', '.join(parts)}"
     for one in verdicts.values():
         if one["answer"] in RED:
-            yield f"FAILED {one['message']}"
+            yield f"{mark}{one['message']}"
     for one in verdicts.values():
         if one["answer"] == "new":
             yield one["message"]

@@ -25,6 +25,7 @@ from tinyllm.result import Result
 
 SUMS_FILE = "SHA256SUMS"
 _NAME = re.compile(r"(?P<name>(?!\.+(/|\Z))[A-Za-z0-9._-]{1,64})(/(?P<number>[0-9]{4,}))?")
+_UNFINISHED = ("NotRun", "NotSelected", "Interrupted")
 _NUMBER = re.compile(r"[0-9]{4,}")
 
 
@@ -134,8 +135,10 @@ def save_baseline(root: Path, name: str, report: Mapping[str, Any], results: Map
     """
     check_new_name(name)
     if not report["complete"]:
-        unrun = [row["name"] for row in report["rows"] if row["error"] and row["error"]["type"].startswith("Not")]
-        raise FormatError(root / name, f"a baseline must be a complete run, but {', '.join(unrun[:5])} was not run")
+        unrun = [row["name"] for row in report["rows"] if row["error"] and row["error"]["type"] in _UNFINISHED]
+        raise FormatError(
+            root / name, f"a baseline must be a complete run, but not run was {', '.join(unrun[:5]) or 'a row'}"
+        )
     folder = root / name
     temporary = folder / f".{os.getpid()}.{secrets.token_hex(4)}.tmp"
     try:
