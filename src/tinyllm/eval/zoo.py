@@ -11,7 +11,6 @@ Example row: the uniform bigram on any text is ``bpb 8, interval [8, 8]``.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -22,23 +21,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tinyllm import texts
 from tinyllm.errors import UnknownFamilyError
 from tinyllm.eval.checkpoints import Checkpoints
 from tinyllm.eval.gate import judge, unjudged
-from tinyllm.eval.lm import ByteTokenizer, score_items, strided_nlls
+from tinyllm.eval.lm import score_items, strided_nlls
+from tinyllm.eval.prepare import prepare_choices, prepare_text, task_name, window_settings
 from tinyllm.formats.checkpoints import read_config, weights_sha256
-from tinyllm.formats.choices import read_choices
 from tinyllm.formats.manifest import BrokenEntry, Entry, load
 from tinyllm.formats.report import write_report
-from tinyllm.formats.tokens import TokenFile, byte_tokens, open_tokens
-from tinyllm.metrics import CHOICE_METRICS, METRICS, TEXT_METRICS
+from tinyllm.metrics import METRICS
 from tinyllm.models import find_family, hf
 from tinyllm.report.assemble import report_document, run_facts
 from tinyllm.report.rows import Row, blank_row, failed_row
 from tinyllm.result import Result
 from tinyllm.rng import PCG32, stream
-from tinyllm.scoring.choices import Tokenizer
 from tinyllm.scoring.forward import Model, as_ids
 from tinyllm.scoring.threads import one_thread
 
@@ -127,26 +123,7 @@ def lm_token_nlls(
     ValueError
         For ctx_len or stride with a family that scores whole texts, and for a ctx_len beyond the model's.
     """
-    return _token_nlls(model, ids, _window_settings(model, ctx_len, stride), None)
-
-
-def _window_settings(model: Any, ctx_len: int | None, stride: int | None) -> dict[str, int]:
-    if hasattr(model, "nll"):
-        if ctx_len is not None or stride is not None:
-            got = f"got {ctx_len} and {stride} for {type(model).__name__}, which scores whole texts"
-            msg = f"ctx_len and stride are for models of a fixed context, {got}"
-            raise ValueError(msg)
-        return {}
-    longest: int | None = getattr(model, "ctx_len", None)
-    if ctx_len is None and longest is None:
-        msg = f"ctx_len must be given: {type(model).__name__} does not say how long its context is"
-        raise ValueError(msg)
-    length = longest if ctx_len is None else ctx_len
-    assert length is not None
-    if longest is not None and length > longest:
-        msg = f"ctx_len must be at most the model's {longest}, got {length}"
-        raise ValueError(msg)
-    return {"ctx_len": length, "stride": length // 2 if stride is None else stride}
+    return _token_nlls(model, ids, window_settings(model, ctx_len, stride), None)
 
 
 def _token_nlls(
@@ -224,7 +201,7 @@ def _score(entry: Entry, row: Row, load: Loader, on_progress: OnProgress | None)
         config = read_config(entry.dir)
         known["arch"] = str(config.get("tl_arch") or config.get("model_type") or "") or None
         known["kind"] = kind_of(config)
-        known["task"] = entry.task or _task_name(entry)
+        known["task"] = entry.task or task_name(entry)
         model = load(entry.dir)
         known["checkpoint"] = {"sha256": weights_sha256(entry.dir)}
         if entry.choices is not None:
@@ -241,74 +218,17 @@ def _score(entry: Entry, row: Row, load: Loader, on_progress: OnProgress | None)
     return Scored(known, result)
 
 
-def _task_name(entry: Entry) -> str:
-    if entry.text is not None:
-        return entry.text[0]
-    path = entry.choices or entry.data_path
-    return path.name.split(".")[0] if path is not None else ""
-
-
-def _metric_of(entry: Entry, allowed: tuple[str, ...], what: str) -> str:
-    name = entry.metric or allowed[0]
-    if name not in allowed:
-        msg = f"metric of {what} must be one of {', '.join(allowed)}, got {name!r}"
-        raise ValueError(msg)
-    return name
-
-
 def _score_text(entry: Entry, row: Row, model: Any, on_progress: OnProgress | None) -> Result:
-    name = row["metric"] = _metric_of(entry, TEXT_METRICS, "a text")
-    data = _open_text(entry)
-    row["data"] = {"name": entry.data, "sha256": data.sha256}
-    vocab_size = getattr(model, "vocab_size", None)
-    if vocab_size is not None and data.vocab_size > vocab_size:
-        sizes = f"got {data.vocab_size} for the text and {vocab_size} for the model"
-        msg = f"the text's vocabulary must fit the model's, {sizes}; they use different tokenizers"
-        raise ValueError(msg)
-    row["settings"] = _window_settings(model, entry.ctx_len, entry.stride)
+    data = prepare_text(entry, row, model)
     nlls = _token_nlls(model, data.ids, row["settings"], on_progress)
-    value, lo, hi = METRICS[name].estimate(nlls, data.n_bytes)
+    value, lo, hi = METRICS[row["metric"]].estimate(nlls, data.n_bytes)
     row["notes"] = {"n_bytes": data.n_bytes, "worse_than_uniform": bool(nlls.mean() > math.log(data.vocab_size))}
     return Result(value, lo, hi, len(nlls), nlls)
 
 
-def _open_text(entry: Entry) -> TokenFile:
-    if entry.text is not None:
-        return byte_tokens(texts.load(*entry.text), "/".join(entry.text))
-    assert entry.data_path is not None
-    return open_tokens(
-        entry.data_path, layout=entry.layout or "tinyllm", vocab_size=entry.vocab_size, n_bytes=entry.n_bytes
-    )
-
-
-def tokenizer_of(model: Any) -> Tokenizer:
-    """The model's own tokenizer, or the byte tokenizer for a vocabulary of the 256 bytes.
-
-    Raises
-    ------
-    ValueError
-        When the model has neither.
-    """
-    own: Tokenizer | None = getattr(model, "tokenizer", None)
-    if own is not None:
-        return own
-    vocab_size = getattr(model, "vocab_size", None)
-    if vocab_size != ByteTokenizer.vocab_size:
-        has = f"{type(model).__name__} has none, and a vocabulary of {vocab_size} where 256 would be bytes"
-        msg = f"a task of texts needs a tokenizer; {has}"
-        raise ValueError(msg)
-    return ByteTokenizer()
-
-
 def _score_choices(entry: Entry, row: Row, model: Model, on_progress: OnProgress | None) -> Result:
-    assert entry.choices is not None
-    name = row["metric"] = _metric_of(entry, CHOICE_METRICS, "a multiple-choice task")
-    items = read_choices(entry.choices)
-    tok = tokenizer_of(model)
-    max_len = entry.max_len or getattr(model, "ctx_len", None)
-    scores = score_items(model, tok, items, name, max_len=max_len, on_item=on_progress)
-    row["data"] = {"name": entry.choices.name, "sha256": _file_sha256(entry.choices)}
-    row["settings"] = {"max_len": max_len, "bos": tok.bos_id is not None}
+    items, tok, max_len = prepare_choices(entry, row, model)
+    scores = score_items(model, tok, items, row["metric"], max_len=max_len, on_item=on_progress)
     counts = np.bincount(scores.predicted, minlength=max(len(item.choices) for item in items))
     row["notes"] = {
         "n_merged": scores.n_merged,
@@ -316,7 +236,7 @@ def _score_choices(entry: Entry, row: Row, model: Model, on_progress: OnProgress
         "predicted": counts.tolist(),
         "constant": bool((counts > 0).sum() == 1),
     }
-    value, lo, hi = METRICS[name].estimate(scores.per_item, None)
+    value, lo, hi = METRICS[row["metric"]].estimate(scores.per_item, None)
     return Result(value, lo, hi, len(items), scores.per_item, tuple(item.id for item in items))
 
 
@@ -374,7 +294,3 @@ def evaluate_manifest(
     run = run_facts(started, base_key=base_key, manifest=source, workers=0)
     names = [entry.name for entry in suite.entries]
     return report_document(suite=suite.name, seed=seed, names=names, rows=rows, run=run), results
-
-
-def _file_sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()

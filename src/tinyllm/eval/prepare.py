@@ -1,0 +1,147 @@
+"""An entry made ready to be scored: its text or its items opened, and held against the model, before any forward.
+
+`tinyllm.eval.zoo` scores what is prepared here and `tinyllm.eval.plan` counts it, so that a plan and a run agree.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tinyllm import texts
+from tinyllm.formats.choices import ChoiceItem, read_choices
+from tinyllm.formats.manifest import Entry
+from tinyllm.formats.tokens import TokenFile, byte_tokens, open_tokens
+from tinyllm.metrics import CHOICE_METRICS, TEXT_METRICS
+from tinyllm.report.rows import Row
+
+if TYPE_CHECKING:
+    from tinyllm.scoring.choices import Tokenizer
+
+
+class ChoiceTask(NamedTuple):
+    """A multiple-choice task and how one model reads it; max_len is None where the model has no limit."""
+
+    items: list[ChoiceItem]
+    tok: Tokenizer
+    max_len: int | None
+
+
+def task_name(entry: Entry) -> str:
+    """The row's label where the entry has none: the text's name, or the file's up to its first dot."""
+    if entry.text is not None:
+        return entry.text[0]
+    path = entry.choices or entry.data_path
+    return path.name.split(".")[0] if path is not None else ""
+
+
+def _metric_of(entry: Entry, allowed: tuple[str, ...], what: str) -> str:
+    name = entry.metric or allowed[0]
+    if name not in allowed:
+        msg = f"metric of {what} must be one of {', '.join(allowed)}, got {name!r}"
+        raise ValueError(msg)
+    return name
+
+
+def window_settings(model: Any, ctx_len: int | None, stride: int | None) -> dict[str, int]:
+    """How a text is cut for a model: ``ctx_len`` and ``stride``, or nothing for a family that scores whole texts.
+
+    Raises
+    ------
+    ValueError
+        For ctx_len or stride with a family that scores whole texts, and for a ctx_len beyond the model's.
+    """
+    if hasattr(model, "nll"):
+        if ctx_len is not None or stride is not None:
+            got = f"got {ctx_len} and {stride} for {type(model).__name__}, which scores whole texts"
+            msg = f"ctx_len and stride are for models of a fixed context, {got}"
+            raise ValueError(msg)
+        return {}
+    longest: int | None = getattr(model, "ctx_len", None)
+    if ctx_len is None and longest is None:
+        msg = f"ctx_len must be given: {type(model).__name__} does not say how long its context is"
+        raise ValueError(msg)
+    length = longest if ctx_len is None else ctx_len
+    assert length is not None
+    if longest is not None and length > longest:
+        msg = f"ctx_len must be at most the model's {longest}, got {length}"
+        raise ValueError(msg)
+    return {"ctx_len": length, "stride": length // 2 if stride is None else stride}
+
+
+def open_text(entry: Entry) -> TokenFile:
+    """The tokens of an entry with ``data``."""
+    if entry.text is not None:
+        return byte_tokens(texts.load(*entry.text), "/".join(entry.text))
+    assert entry.data_path is not None
+    return open_tokens(
+        entry.data_path, layout=entry.layout or "tinyllm", vocab_size=entry.vocab_size, n_bytes=entry.n_bytes
+    )
+
+
+def prepare_text(entry: Entry, row: Row, model: Any) -> TokenFile:
+    """Open a text for a model; ``metric``, ``data`` and ``settings`` go into the row as they become known.
+
+    Raises
+    ------
+    ValueError
+        For a metric that is none of a text, a vocabulary larger than the model's, windows that do not fit the model.
+    FormatError
+        For a faulty token file.
+    """
+    row["metric"] = _metric_of(entry, TEXT_METRICS, "a text")
+    data = open_text(entry)
+    row["data"] = {"name": entry.data, "sha256": data.sha256}
+    vocab_size = getattr(model, "vocab_size", None)
+    if vocab_size is not None and data.vocab_size > vocab_size:
+        sizes = f"got {data.vocab_size} for the text and {vocab_size} for the model"
+        msg = f"the text's vocabulary must fit the model's, {sizes}; they use different tokenizers"
+        raise ValueError(msg)
+    row["settings"] = window_settings(model, entry.ctx_len, entry.stride)
+    return data
+
+
+def tokenizer_of(model: Any) -> Tokenizer:
+    """The model's own tokenizer, or the byte tokenizer for a vocabulary of the 256 bytes.
+
+    Raises
+    ------
+    ValueError
+        When the model has neither.
+    """
+    from tinyllm.eval.lm import ByteTokenizer
+
+    own: Tokenizer | None = getattr(model, "tokenizer", None)
+    if own is not None:
+        return own
+    vocab_size = getattr(model, "vocab_size", None)
+    if vocab_size != ByteTokenizer.vocab_size:
+        has = f"{type(model).__name__} has none, and a vocabulary of {vocab_size} where 256 would be bytes"
+        msg = f"a task of texts needs a tokenizer; {has}"
+        raise ValueError(msg)
+    return ByteTokenizer()
+
+
+def prepare_choices(entry: Entry, row: Row, model: Any) -> ChoiceTask:
+    """Read a multiple-choice file for a model; ``metric``, ``data`` and ``settings`` go into the row.
+
+    Raises
+    ------
+    ValueError
+        For a metric that is none of such a task, and a model without a tokenizer.
+    FormatError
+        For a faulty file.
+    """
+    assert entry.choices is not None
+    row["metric"] = _metric_of(entry, CHOICE_METRICS, "a multiple-choice task")
+    items = read_choices(entry.choices)
+    row["data"] = {"name": entry.choices.name, "sha256": _file_sha256(entry.choices)}
+    tok = tokenizer_of(model)
+    max_len = entry.max_len or getattr(model, "ctx_len", None)
+    row["settings"] = {"max_len": max_len, "bos": tok.bos_id is not None}
+    return ChoiceTask(items, tok, max_len)
+
+
+def _file_sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
