@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tinyllm.errors import UnknownFamilyError
+from tinyllm.errors import CheckpointError, UnknownFamilyError
 from tinyllm.eval.checkpoints import Checkpoints
 from tinyllm.eval.gate import judge, unjudged
 from tinyllm.eval.lm import score_items, strided_nlls
@@ -89,13 +89,16 @@ def load_model(dir: str | Path) -> Any:  # noqa: A002 (the contract's name)
     UnknownFamilyError
         When ``tl_arch`` names no family.
     CheckpointError
-        When the checkpoint is not exactly what its family asks for.
+        When it names no family at all, or is not exactly what its family asks for.
     """
     path = Path(dir)
     config = read_config(path)
     if "tl_arch" not in config and "model_type" in config:
         return hf.load_hf(path)
-    arch = str(config.get("tl_arch", ""))
+    arch = config.get("tl_arch")
+    if not isinstance(arch, str) or not arch:
+        fault = f"must name its family in tl_arch (a folder in Hugging Face layout: model_type), got {arch!r}"
+        raise CheckpointError(path, fault, where="config")
     family = find_family(arch)
     return getattr(family, f"load_{arch}")(path)
 
@@ -202,7 +205,7 @@ def _score(entry: Entry, row: Row, load: Loader, on_progress: OnProgress | None)
         known["arch"] = str(config.get("tl_arch") or config.get("model_type") or "") or None
         known["kind"] = kind_of(config)
         known["task"] = entry.task or task_name(entry)
-        model = load(entry.dir)
+        model = _load_pinned(entry, load)
         known["checkpoint"] = {"sha256": weights_sha256(entry.dir)}
         if entry.choices is not None:
             result = _score_choices(entry, known, model, on_progress)
@@ -216,6 +219,21 @@ def _score(entry: Entry, row: Row, load: Loader, on_progress: OnProgress | None)
     known["lo"] = result.lo if math.isfinite(result.lo) else None
     known["hi"] = result.hi if math.isfinite(result.hi) else None
     return Scored(known, result)
+
+
+def _load_pinned(entry: Entry, load: Loader) -> Any:
+    """The model; where the manifest pins its files by their hash, a flipped bit that still loads is refused too."""
+    unknown: UnknownFamilyError | None = None
+    try:
+        model = load(entry.dir)
+    except UnknownFamilyError as error:  # the family's name may be what is damaged
+        unknown = error
+    if entry.sha256 is not None and (found := weights_sha256(entry.dir)) != entry.sha256:
+        fix = "restore the files, or write the new hash into the manifest"
+        raise CheckpointError(entry.dir, f"must hash to the manifest's sha256 {entry.sha256}, got {found}; {fix}")
+    if unknown is not None:
+        raise unknown
+    return model
 
 
 def _score_text(entry: Entry, row: Row, model: Any, on_progress: OnProgress | None) -> Result:

@@ -37,6 +37,8 @@ class Entry:
         The row's name, a slug.
     dir
         The checkpoint's folder or file.
+    sha256
+        What its files must hash to, as `tinyllm.formats.checkpoints.weights_sha256` has it; None pins nothing.
     data
         As written: a path or ``text:NAME/SPLIT``.
     data_path, text
@@ -59,6 +61,7 @@ class Entry:
 
     name: str
     dir: Path
+    sha256: str | None = None
     data: str | None = None
     data_path: Path | None = None
     text: tuple[str, str] | None = None
