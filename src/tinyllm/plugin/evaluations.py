@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tinyllm.errors import nearest
 from tinyllm.formats.manifest import BrokenEntry, Entry, Manifest
+from tinyllm.plugin.journal import Recorder
 from tinyllm.plugin.wire import pack
 from tinyllm.report.rows import Row
 from tinyllm.result import Result
@@ -69,10 +70,13 @@ class Evaluations:
         The manifest.
     undecided
         As the option says.
+    recorder
+        Told of each row as it is scored, or None where there is nobody to tell.
     """
 
-    def __init__(self, manifest: Manifest, undecided: str) -> None:
+    def __init__(self, manifest: Manifest, undecided: str, recorder: Recorder | None = None) -> None:
         self.manifest = manifest
+        self._recorder = recorder
         self.undecided = undecided
         self._base_key = PCG32(manifest.seed).next_u64()
         self._entries = {entry.name: entry for entry in manifest.entries}
@@ -114,11 +118,25 @@ class Evaluations:
             msg = f"an entry's name must be its own, got {entry.name!r}, which is another entry; rename yours"
             raise ValueError(msg)
         if entry.name not in self._scored:
-            from tinyllm.eval.zoo import evaluate_entry
-
-            rng = stream(self._base_key, entry.name)
-            self._scored[entry.name] = evaluate_entry(entry, rng, load=self.checkpoints)
+            self._scored[entry.name] = self._score(entry)
         return self._scored[entry.name]
+
+    def _score(self, entry: Entry | BrokenEntry) -> tuple[Row, Result | None]:
+        from tinyllm.eval.zoo import evaluate_entry
+
+        rng = stream(self._base_key, entry.name)
+        if self._recorder is None:
+            return evaluate_entry(entry, rng, load=self.checkpoints)
+        self._recorder.began(entry.name)
+        try:
+            row, result = evaluate_entry(entry, rng, load=self.checkpoints)
+        except (KeyboardInterrupt, pytest.exit.Exception):
+            raise  # the run ends: the row is interrupted, as it says already
+        except BaseException as error:  # such as pytest-timeout's: the run goes on
+            self._recorder.stopped(entry.name, type(error).__name__, str(error))
+            raise
+        self._recorder.finished(row, result)
+        return row, result
 
     def release(self, path: Path) -> None:
         """A checkpoint's items are done: let its model go."""

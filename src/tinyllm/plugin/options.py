@@ -27,6 +27,8 @@ class Options:
         The folder that the report is written to.
     undecided
         ``fail`` or ``warn``: what becomes of a gate whose interval straddles the bound.
+    overwrite
+        Whether a run that is not complete replaces a complete report.
     active
         Whether this run concerns the manifest's evaluations.
     """
@@ -34,6 +36,7 @@ class Options:
     manifest: Path | None
     report: Path
     undecided: str
+    overwrite: bool
     active: bool
 
 
@@ -55,8 +58,15 @@ def add_options(parser: pytest.Parser) -> None:
         choices=("fail", "warn"),
         help="what becomes of a gate whose interval straddles its bound (ini: tinyllm_undecided; fail)",
     )
+    group.addoption(
+        "--tinyllm-overwrite",
+        action="store_true",
+        default=None,
+        help="let a run that is not complete replace a complete report (ini: tinyllm_overwrite; off)",
+    )
     parser.addini("tinyllm_manifest", "the manifest of evaluations", default="")
     parser.addini("tinyllm_report", "the folder the report is written to", default=DEFAULT_REPORT)
+    parser.addini("tinyllm_overwrite", "let a run that is not complete replace a complete report", "bool", False)
     parser.addini("tinyllm_undecided", "fail or warn, for a gate whose interval straddles its bound", default="fail")
 
 
@@ -77,7 +87,13 @@ def read_options(config: pytest.Config) -> Options:
         raise pytest.UsageError(msg)
     exists = named is not None or manifest.is_file()
     active = config.getoption("tinyllm_manifest") is not None or (exists and _reaches(config, manifest.parent))
-    return Options(manifest if exists else None, report or config.rootpath / DEFAULT_REPORT, undecided, active)
+    return Options(
+        manifest=manifest if exists else None,
+        report=report or config.rootpath / DEFAULT_REPORT,
+        undecided=undecided,
+        overwrite=bool(config.getoption("tinyllm_overwrite") or config.getini("tinyllm_overwrite")),
+        active=active,
+    )
 
 
 def _path(config: pytest.Config, name: str) -> Path | None:
