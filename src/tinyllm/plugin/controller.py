@@ -22,6 +22,7 @@ from tinyllm.plugin.items import entry_of
 from tinyllm.plugin.journal import JOURNAL, Journal
 from tinyllm.plugin.ledger import Ledger
 from tinyllm.plugin.options import Options
+from tinyllm.plugin.regression import Regression
 from tinyllm.plugin.reportfile import ReportFile
 from tinyllm.plugin.wire import unpack
 from tinyllm.report.assemble import report_document, run_facts
@@ -57,6 +58,7 @@ class Controller:
         run_id = f"{self._started.isoformat()} {os.getpid()} {secrets.token_hex(4)}"
         self._journal = Journal(options.report / JOURNAL, run_id)
         self.ledger = Ledger()
+        self._regression = Regression(options)
         self._workers: set[str] = set()
         self._interrupted: set[str] = set()
         self._reason = ""
@@ -76,6 +78,7 @@ class Controller:
             check_writable(self._options.report)
         except TinyllmError as error:
             raise pytest.UsageError(f"{error}; choose another with --tinyllm-report") from error
+        self._regression.start(self._manifest())
         self._file.begin(self._report(ended=False))
 
     @pytest.hookimpl(optionalhook=True)
@@ -197,14 +200,16 @@ class Controller:
         if not (self.ledger.concerned or lost):
             self._journal.clear()
             self._file.withdraw()
+            self._regression.nothing_scored(session)
             return
-        report = self._report(ended=True)
+        report = self._regression.judge(self._report(ended=True), self.ledger.results)
         self._written = report["rows"]
         self._file.end(report, self.ledger.results)
         if self._file.fault:  # after hours of work: the table is still shown
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
         else:
             self._journal.clear()
+        self._regression.end(session, report, self.ledger.results)
 
     def _save(self) -> None:
         if self.ledger.concerned and not self._dry:
@@ -225,10 +230,10 @@ class Controller:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """The table, and where the report is."""
-        if self._written is None:
-            return
-        terminalreporter.section(self._manifest().name)
-        for line in table_lines(self._written):
-            terminalreporter.line(line)
-        for line in self._file.lines():
-            terminalreporter.line(line, red=bool(self._file.fault))
+        if self._written is not None:
+            terminalreporter.section(self._manifest().name)
+            for line in table_lines(self._written):
+                terminalreporter.line(line)
+            for line in self._file.lines():
+                terminalreporter.line(line, red=bool(self._file.fault))
+        self._regression.print_to(terminalreporter)

@@ -29,6 +29,10 @@ class Options:
         ``fail`` or ``warn``: what becomes of a gate whose interval straddles the bound.
     overwrite
         Whether a run that is not complete replaces a complete report.
+    baseline, save_baseline
+        The names of the baseline to hold the run against, and of the one to save it as; empty for none.
+    baseline_asked
+        Whether the command line named either: a run that then has nothing to compare does not pass.
     active
         Whether this run concerns the manifest's evaluations.
     """
@@ -37,6 +41,9 @@ class Options:
     report: Path
     undecided: str
     overwrite: bool
+    baseline: str
+    save_baseline: str
+    baseline_asked: bool
     active: bool
 
 
@@ -64,6 +71,17 @@ def add_options(parser: pytest.Parser) -> None:
         default=None,
         help="let a run that is not complete replace a complete report (ini: tinyllm_overwrite; off)",
     )
+    group.addoption(
+        "--tinyllm-baseline",
+        metavar="NAME",
+        help="fail for rows worse than this stored run's: NAME (its newest) or NAME/0001 (ini: tinyllm_baseline)",
+    )
+    group.addoption(
+        "--tinyllm-save-baseline",
+        metavar="NAME",
+        help="store this run as the next number of a baseline, baselines/NAME/ beside the manifest",
+    )
+    parser.addini("tinyllm_baseline", "the stored run that rows must not be worse than", default="")
     parser.addini("tinyllm_manifest", "the manifest of evaluations", default="")
     parser.addini("tinyllm_report", "the folder the report is written to", default=DEFAULT_REPORT)
     parser.addini("tinyllm_overwrite", "let a run that is not complete replace a complete report", "bool", False)
@@ -87,11 +105,19 @@ def read_options(config: pytest.Config) -> Options:
         raise pytest.UsageError(msg)
     exists = named is not None or manifest.is_file()
     active = config.getoption("tinyllm_manifest") is not None or (exists and _reaches(config, manifest.parent))
+    options = [config.getoption(f"tinyllm_{name}") for name in ("baseline", "save_baseline")]
+    baseline, save_baseline = options
+    if any(options) and not active:
+        msg = "--tinyllm-baseline and --tinyllm-save-baseline need a run that reaches the evaluations, as pytest evals/"
+        raise pytest.UsageError(f"{msg}; name their manifest with --tinyllm-manifest")
     return Options(
         manifest=manifest if exists else None,
         report=report or config.rootpath / DEFAULT_REPORT,
         undecided=undecided,
         overwrite=bool(config.getoption("tinyllm_overwrite") or config.getini("tinyllm_overwrite")),
+        baseline=config.getini("tinyllm_baseline") if baseline is None else baseline,
+        save_baseline=save_baseline or "",
+        baseline_asked=any(options),
         active=active,
     )
 

@@ -19,13 +19,12 @@ from typing import Any
 
 from tinyllm.errors import FormatError, UsageError, nearest
 from tinyllm.formats.atomic import write_atomic
-from tinyllm.report.rows import Row
+from tinyllm.report.rows import Row, is_unfinished
 from tinyllm.report.store import ITEMS_FILE, REPORT_FILE, read_run, write_run
 from tinyllm.result import Result
 
 SUMS_FILE = "SHA256SUMS"
 _NAME = re.compile(r"(?P<name>(?!\.+(/|\Z))[A-Za-z0-9._-]{1,64})(/(?P<number>[0-9]{4,}))?")
-_UNFINISHED = ("NotRun", "NotSelected", "Interrupted")
 _NUMBER = re.compile(r"[0-9]{4,}")
 
 
@@ -135,7 +134,7 @@ def save_baseline(root: Path, name: str, report: Mapping[str, Any], results: Map
     """
     check_new_name(name)
     if not report["complete"]:
-        unrun = [row["name"] for row in report["rows"] if row["error"] and row["error"]["type"] in _UNFINISHED]
+        unrun = [row["name"] for row in report["rows"] if is_unfinished(row)]
         raise FormatError(
             root / name, f"a baseline must be a complete run, but not run was {', '.join(unrun[:5]) or 'a row'}"
         )

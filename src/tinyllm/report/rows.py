@@ -39,6 +39,7 @@ def blank_row(name: str) -> Row:
         "checkpoint": None,
         "notes": {},
         "gate": None,
+        "baseline": None,
     }
 
 
