@@ -128,6 +128,14 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         recorder.collected({str(item.nodeid): entry.name for item in session.items if (entry := entry_of(item))})
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A worker marks the entry whose item begins: its word to the controller may not be heard when the run ends now."""
+    recorder, entry = item.config.stash.get(RECORDER, None), entry_of(item)
+    if isinstance(recorder, Journal) and entry is not None:
+        recorder.began(entry.name)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]

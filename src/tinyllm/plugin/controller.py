@@ -171,7 +171,8 @@ class Controller:
         if node.gateway.id in self._interrupted:
             return
         message = f"the worker process ended while this row's test ran: {how_it_ended(node)}"
-        names = {name for name, worker, why in self._journal.marks() if worker == node.gateway.id and why is None}
+        marks = [name for name, worker, why in self._journal.marks() if worker == node.gateway.id and why is None]
+        names = {name for name in marks if self.ledger.waits(name)}
         if entry := self.ledger.entry(str(report.nodeid)):
             names.add(entry)
         for name in names:
