@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinyllm import texts
 from tinyllm.formats.choices import ChoiceItem, read_choices
+from tinyllm.formats.filenames import for_people
 from tinyllm.formats.manifest import Entry
 from tinyllm.formats.tokens import TokenFile, byte_tokens, open_tokens
 from tinyllm.metrics import CHOICE_METRICS, TEXT_METRICS
@@ -33,7 +34,7 @@ def task_name(entry: Entry) -> str:
     if entry.text is not None:
         return entry.text[0]
     path = entry.choices or entry.data_path
-    return path.name.split(".")[0] if path is not None else ""
+    return for_people(path.name).split(".")[0] if path is not None else ""
 
 
 def _metric_of(entry: Entry, allowed: tuple[str, ...], what: str) -> str:
@@ -86,13 +87,16 @@ def prepare_text(entry: Entry, row: Row, model: Any) -> TokenFile:
     Raises
     ------
     ValueError
-        For a metric that is none of a text, a vocabulary larger than the model's, windows that do not fit the model.
+        For a metric that is none of a text, a text with nothing to score, a vocabulary larger than the model's, and
+        windows that do not fit the model.
     FormatError
         For a faulty token file.
     """
     row["metric"] = _metric_of(entry, TEXT_METRICS, "a text")
     data = open_text(entry)
     row["data"] = {"name": entry.data, "sha256": data.sha256}
+    if len(data.ids) < 2:
+        raise ValueError(f"a text must have at least 2 tokens, of which the first is not scored, got {len(data.ids)}")
     vocab_size = getattr(model, "vocab_size", None)
     if vocab_size is not None and data.vocab_size > vocab_size:
         sizes = f"got {data.vocab_size} for the text and {vocab_size} for the model"
@@ -136,7 +140,7 @@ def prepare_choices(entry: Entry, row: Row, model: Any) -> ChoiceTask:
     assert entry.choices is not None
     row["metric"] = _metric_of(entry, CHOICE_METRICS, "a multiple-choice task")
     items = read_choices(entry.choices)
-    row["data"] = {"name": entry.choices.name, "sha256": _file_sha256(entry.choices)}
+    row["data"] = {"name": for_people(entry.choices.name), "sha256": _file_sha256(entry.choices)}
     tok = tokenizer_of(model)
     max_len = entry.max_len or getattr(model, "ctx_len", None)
     row["settings"] = {"max_len": max_len, "bos": tok.bos_id is not None}

@@ -27,6 +27,7 @@ from tinyllm.eval.gate import judge, unjudged
 from tinyllm.eval.lm import score_items, strided_nlls
 from tinyllm.eval.prepare import prepare_choices, prepare_text, task_name, window_settings
 from tinyllm.formats.checkpoints import read_config, weights_sha256
+from tinyllm.formats.filenames import for_people
 from tinyllm.formats.manifest import BrokenEntry, Entry, load
 from tinyllm.formats.report import write_report
 from tinyllm.metrics import METRICS
@@ -195,7 +196,7 @@ class _Stopped(Exception):  # noqa: N818 (not an error of its own: it carries on
 def _failed(row: Row, status: str, cause: Exception, folder: Path | None) -> Row:
     """The row; its message names paths from the manifest's folder, so that it does not depend on who runs it where."""
     message = str(cause) if folder is None else str(cause).replace(f"{folder}/", "")
-    return failed_row(row, status, type(cause).__name__, message)
+    return failed_row(row, status, type(cause).__name__, for_people(message))
 
 
 def _score(entry: Entry, row: Row, load: Loader, on_progress: OnProgress | None) -> Scored:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tinyllm.errors import FormatError, UsageError
+from tinyllm.formats.filenames import for_system
 from tinyllm.formats.schema import load_schema, validate
 from tinyllm.formats.strict_json import parse
 
@@ -191,10 +192,10 @@ def _entry(raw: dict[str, Any], index: int, path: str | Path, folder: Path) -> E
     data = raw.get("data")
     match = _TEXT.fullmatch(data) if data else None
     resolved: dict[str, Any] = {
-        "dir": folder / raw["dir"],
-        "data_path": folder / data if data and not match else None,
+        "dir": folder / for_system(raw["dir"]),
+        "data_path": folder / for_system(data) if data and not match else None,
         "text": (match[1], match[2]) if match else None,
-        "choices": folder / raw["choices"] if "choices" in raw else None,
+        "choices": folder / for_system(raw["choices"]) if "choices" in raw else None,
         "folder": folder,
     }
     resolved |= {key: float(raw[key]) for key in ("min", "max", "margin") if key in raw}
