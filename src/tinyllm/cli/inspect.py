@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         what = {"items": list(map(asdict, lines))} if found is None else asdict(found)
         shown = {"row": stored.row["name"], "changes": stored.changes, **what}
-        print(json.dumps(_finite(shown), allow_nan=False, ensure_ascii=False))
+        print(json.dumps(_finite(shown), allow_nan=False))
     else:
         print(_heading(stored.row))
         body = _overview(lines) if found is None else _item(found) if isinstance(found, ItemLook) else _text(found)

@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
             if not needed[entry.dir]:
                 remembered.forget(entry.dir)
     if options.json:
-        print(json.dumps({"suite": suite.name, "rows": list(map(asdict, plans))}, allow_nan=False, ensure_ascii=False))
+        print(json.dumps({"suite": suite.name, "rows": list(map(asdict, plans))}, allow_nan=False))
     else:
         for line in plan_lines(plans):
             print(line)

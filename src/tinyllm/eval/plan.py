@@ -103,10 +103,11 @@ def plan_entry(
     load
         Loads a checkpoint (`tinyllm.eval.zoo.load_model`, or one that remembers).
     probe_calls
-        How many calls of the model the probe times (of a multiple-choice task: of how many items); 0 for none.
+        How many calls of the model the probe times (of a multiple-choice task a call is a choice); 0 for none.
     clock
         Seconds.
     """
+    from tinyllm.eval.zoo import load_pinned
     from tinyllm.scoring.threads import one_thread
 
     if isinstance(entry, BrokenEntry):
@@ -116,7 +117,7 @@ def plan_entry(
     try:
         config = read_config(entry.dir)
         known["arch"] = str(config.get("tl_arch") or config.get("model_type") or "") or None
-        model = load(entry.dir)
+        model = load_pinned(entry, load)
         with one_thread():
             work = _choices(entry, row, model) if entry.choices is not None else _text(entry, row, model)
             time_s = _probe(work, probe_calls, clock) if probe_calls else None
@@ -241,14 +242,14 @@ def memory_bytes(model: Any, *, longest: int, scored: int) -> int:
     Notes
     -----
     ``max(2 H, H + W) + 64 n``. H are the arrays the model holds; loading has up to as much again in passing. W, for a
-    model that is called: T · V logits (4 bytes; 8 of a numpy model), 5 arrays of min(T, 256) · V float64 for the
+    model that is called: T · V logits (4 bytes; 8 of a numpy model), 3 arrays of min(T, 256) · V float64 for the
     log-softmax, and 4 activations of T times the widest layer. A family that scores its texts whole: 64 bytes a token.
     """
     held = held_bytes(model)
     V = int(getattr(model, "vocab_size", 0))
     is_module = hasattr(model, "state_dict")
     rows = min(longest, 256)
-    called = longest * V * (4 if is_module else 8) + 5 * rows * V * 8
+    called = longest * V * (4 if is_module else 8) + 3 * rows * V * 8
     if is_module:
         widths = [side for tensor in model.state_dict().values() for side in tensor.shape if side not in (V, longest)]
         called += 4 * 4 * longest * max(widths, default=0)

@@ -206,7 +206,7 @@ def _score(entry: Entry, row: Row, load: Loader, on_progress: OnProgress | None)
         known["arch"] = str(config.get("tl_arch") or config.get("model_type") or "") or None
         known["kind"] = kind_of(config)
         known["task"] = entry.task or task_name(entry)
-        model = _load_pinned(entry, load)
+        model = load_pinned(entry, load)
         known["checkpoint"] = {"sha256": weights_sha256(entry.dir)}
         if entry.choices is not None:
             result = _score_choices(entry, known, model, on_progress)
@@ -222,7 +222,7 @@ def _score(entry: Entry, row: Row, load: Loader, on_progress: OnProgress | None)
     return Scored(known, result)
 
 
-def _load_pinned(entry: Entry, load: Loader) -> Any:
+def load_pinned(entry: Entry, load: Loader) -> Any:
     """The model; where the manifest pins its files by their hash, a flipped bit that still loads is refused too."""
     unknown: UnknownFamilyError | None = None
     try:
