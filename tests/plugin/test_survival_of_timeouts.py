@@ -4,7 +4,6 @@ import pytest
 from tests.plugin.survival import check, doom, run
 from tests.plugin.toys import entry
 
-
 THREE = entry("a") + entry("b") + entry("c")
 NO_CACHE = "-pno:cacheprovider"
 
