@@ -39,14 +39,14 @@ def run(options: argparse.Namespace) -> int:
     """Plan every row and print."""
     from tinyllm.eval.checkpoints import Checkpoints
     from tinyllm.eval.plan import plan_entry
-    from tinyllm.eval.zoo import load_model
+    from tinyllm.eval.zoo import loader
     from tinyllm.formats.manifest import Entry, load
 
     if options.probe < 0:
         raise ValueError(f"--probe must be at least 0, got {options.probe}")
     path: Path = find_suite(options.manifest)
     suite = load(path)
-    remembered = Checkpoints(load_model)
+    remembered = Checkpoints(loader(suite.code))
     needed = Counter(entry.dir for entry in suite.entries if isinstance(entry, Entry))
     plans: list[RowPlan] = []
     for entry in suite.entries:

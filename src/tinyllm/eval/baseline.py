@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyllm.metrics import METRICS, TEXT_METRICS
+from tinyllm.metrics import better_item, is_of_text
 from tinyllm.report.baselines import StoredRun
 from tinyllm.report.rows import Row
 from tinyllm.result import Result
@@ -52,7 +52,7 @@ class _Pair:
     @property
     def drop(self) -> NDArray[np.float64]:
         """How much worse each item is, in the scores' unit."""
-        lower = METRICS[self.row["metric"]].better_item == "lower"
+        lower = better_item(self.row) == "lower"
         return self.now_scores - self.before_scores if lower else self.before_scores - self.now_scores
 
 
@@ -134,7 +134,7 @@ def _match(row: Row, result: Result | None, baseline: StoredRun, margin: float |
 
 
 def _is_binary(row: Row, *scores: NDArray[np.float64]) -> bool:
-    return row["metric"] not in TEXT_METRICS and all(bool(((one == 0) | (one == 1)).all()) for one in scores)
+    return not is_of_text(row) and all(bool(((one == 0) | (one == 1)).all()) for one in scores)
 
 
 def _differences(row: Row, result: Result, before: Row, before_result: Result) -> Iterator[str]:
@@ -142,7 +142,7 @@ def _differences(row: Row, result: Result, before: Row, before_result: Result) -
     for key in ("kind", "metric"):
         if row[key] != before[key]:
             yield f"{key} {before[key]!r} there and {row[key]!r} here"
-    if row["metric"] == before["metric"] and row["metric"] not in METRICS:
+    if row["metric"] == before["metric"] and better_item(row) is None:
         yield f"metric {row['metric']!r}, which is not known here"
     there, here = (one["data"]["sha256"] if one["data"] else None for one in (before, row))
     if there != here:
@@ -172,7 +172,7 @@ def _judge(pair: _Pair, baseline: StoredRun, p: float, p_holm: float, rows: int)
     worse = bool(drop.mean() > pair.margin and p_holm <= ALPHA)
     delta = float((pair.now_scores - pair.before_scores).mean())
     said = {True: f"worse than baseline {baseline.label}", False: f"not worse than baseline {baseline.label}"}[worse]
-    unit = "nats a token" if pair.row["metric"] in TEXT_METRICS else "an item"
+    unit = "nats a token" if is_of_text(pair.row) else "an item"
     message = (
         f"{pair.row['name']}: {said}: {pair.row['metric']} {pair.before['value']!r} → {pair.row['value']!r}, "
         f"delta {delta:+.6g} {unit} (margin {pair.margin:g}), one-sided p = {p:.4g}, "
@@ -190,7 +190,7 @@ def _item(pair: _Pair, index: int) -> dict[str, Any]:
     if pair.ids is not None:
         name = str(pair.ids[index])
     else:  # token 0 of a text is not scored
-        name = f"token {index + 1}" if pair.row["metric"] in TEXT_METRICS else f"item {index}"
+        name = f"token {index + 1}" if is_of_text(pair.row) else f"item {index}"
     return {"item": name, "before": float(pair.before_scores[index]), "now": float(pair.now_scores[index])}
 
 
@@ -201,7 +201,7 @@ def _flips(pair: _Pair, items: Sequence[Mapping[str, Any]]) -> str:
         more = ", …" if lost > len(items) else ""
         return f"{lost:,} right there and wrong here, {won:,} the other way: {', '.join(names)}{more}"
     moved = (f"{name} ({one['now'] - one['before']:+.4g})" for name, one in zip(names, items, strict=True))
-    grew = "NLL grew most at" if pair.row["metric"] in TEXT_METRICS else "lost most"
+    grew = "NLL grew most at" if is_of_text(pair.row) else "lost most"
     return f"{grew} {', '.join(moved)}"
 
 

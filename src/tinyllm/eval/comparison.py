@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tinyllm.metrics import METRICS
+from tinyllm.metrics import better_item
 from tinyllm.report.rows import Row
 from tinyllm.result import Result
 from tinyllm.stats.permutation import paired_permutation_test
@@ -79,7 +79,7 @@ def compare_rows(a: Row, a_result: Result, b: Row, b_result: Result, *, n_perm: 
     check_same_items(a_result, b_result)
     delta = float((a_result.per_item - b_result.per_item).mean())
     p = paired_permutation_test(a_result.per_item, b_result.per_item, n_perm=n_perm)
-    a_better = (delta < 0) == (METRICS[a["metric"]].better_item == "lower")
+    a_better = (delta < 0) == (better_item(a) == "lower")
     return Comparison(delta, p, len(a_result.per_item), "neither" if delta == 0 else "a" if a_better else "b")
 
 

@@ -22,7 +22,7 @@ from tinyllm.formats.checkpoints import weights_sha256
 from tinyllm.formats.choices import ChoiceItem
 from tinyllm.formats.manifest import BrokenEntry, Entry, load
 from tinyllm.formats.tokens import TokenFile
-from tinyllm.metrics import METRICS
+from tinyllm.metrics import better_item
 from tinyllm.report.rows import Row
 from tinyllm.report.store import read_run
 from tinyllm.result import Result
@@ -55,8 +55,8 @@ class ChoiceLook:
     ----------
     text
         As in the file.
-    context_ids
-        The tokens read before the choice's first, a BOS included.
+    context_ids, read
+        The tokens read before the choice's first, a BOS included, and their text.
     truncated
         How many context tokens were cut from the left.
     merged
@@ -69,6 +69,7 @@ class ChoiceLook:
 
     text: str
     context_ids: tuple[int, ...]
+    read: str
     truncated: int
     merged: bool
     tokens: tuple[TokenScore, ...]
@@ -168,12 +169,12 @@ class StoredRow:
         TinyllmError, ValueError
             When the row could not be scored now, for the reason that would be in it.
         """
-        from tinyllm.eval.zoo import load_model
+        from tinyllm.eval.zoo import loader
 
         entry = self._entry
         if isinstance(entry, BrokenEntry):
             raise entry.error
-        self._model = load_model(entry.dir)
+        self._model = loader(entry.code)(entry.dir)
         self._now["checkpoint"] = {"sha256": weights_sha256(entry.dir)}
         if entry.choices is not None:
             self._task = prepare_choices(entry, self._now, self._model)
@@ -210,7 +211,7 @@ class StoredRow:
         if self.result is None:
             return []
         scores = self.result.per_item
-        lower = METRICS[self.row["metric"]].better_item == "lower"
+        lower = better_item(self.row) == "lower"
         worst = np.argsort(-scores if lower else scores, kind="stable")[:most]
         return [Line(float(scores[i]), *self._names(int(i))) for i in worst]
 
@@ -232,7 +233,8 @@ class StoredRow:
         stored = None
         if self.result is not None and self.result.ids is not None and item.id in self.result.ids:
             stored = float(self.result.per_item[self.result.ids.index(item.id)])
-        scores = score_items(self._model, task.tok, [item], self._now["metric"], max_len=task.max_len)
+        own = None if task.metric.score is None else task.metric.of_item
+        scores = score_items(self._model, task.tok, [item], task.metric.name, max_len=task.max_len, score=own)
         choices = []
         for choice in item.choices:
             encoded = encode_choice(task.tok, item.context, choice, task.max_len)
@@ -240,9 +242,10 @@ class StoredRow:
             log_p = target_log_probs(self._model, encoded.ids, encoded.first)
             tokens = _tokens(task.tok, encoded.first, ids, log_p)
             total = math.fsum(log_p)
-            context_ids = tuple(encoded.ids[: encoded.first].tolist())
-            per_byte = total / len(choice.encode("utf-8"))
-            choices.append(ChoiceLook(choice, context_ids, encoded.truncated, encoded.merged, tokens, total, per_byte))
+            before = encoded.ids[: encoded.first].tolist()
+            read, per_byte = task.tok.decode(before), total / len(choice.encode("utf-8"))
+            how = (encoded.truncated, encoded.merged)
+            choices.append(ChoiceLook(choice, tuple(before), read, *how, tokens, total, per_byte))
         chosen, score = int(scores.predicted[0]), float(scores.per_item[0])
         return ItemLook(item.id, item.line, item.context, tuple(choices), item.answer, chosen, score, stored)
 

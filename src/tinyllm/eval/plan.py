@@ -23,11 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyllm.errors import UnknownFamilyError
-from tinyllm.eval.prepare import ChoiceTask, prepare_choices, prepare_text, task_name
+from tinyllm.eval.prepare import ChoiceTask, metric_of, prepare_choices, prepare_text, task_name
 from tinyllm.formats.checkpoints import read_config
 from tinyllm.formats.manifest import BrokenEntry, Entry
 from tinyllm.formats.tokens import TokenFile
-from tinyllm.metrics import METRICS
 from tinyllm.report.rows import Row
 
 FACTOR = 2.0
@@ -151,7 +150,7 @@ def _text(entry: Entry, row: Row, model: Any) -> _Work:
 
     data: TokenFile = prepare_text(entry, row, model)
     n = len(data.ids)
-    METRICS[row["metric"]].estimate(np.zeros(min(max(n - 1, 0), 1)), data.n_bytes)  # refuses what it will refuse
+    metric_of(entry, row).estimate(np.zeros(min(max(n - 1, 0), 1)), data.n_bytes)  # refuses what it will refuse
     if not row["settings"]:
         return _Work(np.array([n]), lambda _: model.nll(as_ids(data.ids[:PROBE_TOKENS])), {"n": n - 1})
     cut = list(windows(n, **row["settings"]))

@@ -9,12 +9,12 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tinyllm import texts
+from tinyllm import extensions, texts
 from tinyllm.formats.choices import ChoiceItem, read_choices
 from tinyllm.formats.filenames import for_people
 from tinyllm.formats.manifest import Entry
 from tinyllm.formats.tokens import TokenFile, byte_tokens, open_tokens
-from tinyllm.metrics import CHOICE_METRICS, TEXT_METRICS
+from tinyllm.metrics import CHOICE_METRICS, METRICS, TEXT_METRICS, Metric, find_metric
 from tinyllm.report.rows import Row
 
 if TYPE_CHECKING:
@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 
 
 class ChoiceTask(NamedTuple):
-    """A multiple-choice task and how one model reads it; max_len is None where the model has no limit."""
+    """A multiple-choice task, how one model reads it, and its metric; max_len is None where the model has no limit."""
 
     items: list[ChoiceItem]
     tok: Tokenizer
     max_len: int | None
+    metric: Metric
 
 
 def task_name(entry: Entry) -> str:
@@ -37,12 +38,29 @@ def task_name(entry: Entry) -> str:
     return for_people(path.name).split(".")[0] if path is not None else ""
 
 
-def _metric_of(entry: Entry, allowed: tuple[str, ...], what: str) -> str:
+def metric_of(entry: Entry, row: Row) -> Metric:
+    """The entry's metric, or its kind's first; the name goes into the row.
+
+    Raises
+    ------
+    ValueError
+        For a metric that there is none of, or that is of texts where the entry has items, or the other way round.
+    ExtensionError
+        For a metric of the user's own that cannot be used.
+    """
+    allowed, what = (TEXT_METRICS, "a text") if entry.choices is None else (CHOICE_METRICS, "a multiple-choice task")
     name = entry.metric or allowed[0]
-    if name not in allowed:
-        msg = f"metric of {what} must be one of {', '.join(allowed)}, got {name!r}"
+    own = extensions.known("metrics", entry.code) - METRICS.keys()
+    if name not in allowed and name not in own:
+        msg = f"metric of {what} must be one of {', '.join((*allowed, *sorted(own)))}, got {name!r}"
         raise ValueError(msg)
-    return name
+    metric = find_metric(name, folder=entry.code)
+    if name in own and (metric.score is None) != (entry.choices is None):
+        has = "no score of an item" if metric.score is None else "a score of an item"
+        msg = f"metric of {what} must be one of {', '.join(allowed)}, or like them, got {name!r}, which has {has}"
+        raise ValueError(msg)
+    row["metric"] = name
+    return metric
 
 
 def window_settings(model: Any, ctx_len: int | None, stride: int | None) -> dict[str, int]:
@@ -92,7 +110,7 @@ def prepare_text(entry: Entry, row: Row, model: Any) -> TokenFile:
     FormatError
         For a faulty token file.
     """
-    row["metric"] = _metric_of(entry, TEXT_METRICS, "a text")
+    metric_of(entry, row)
     data = open_text(entry)
     row["data"] = {"name": entry.data, "sha256": data.sha256}
     if len(data.ids) < 2:
@@ -138,13 +156,13 @@ def prepare_choices(entry: Entry, row: Row, model: Any) -> ChoiceTask:
         For a faulty file.
     """
     assert entry.choices is not None
-    row["metric"] = _metric_of(entry, CHOICE_METRICS, "a multiple-choice task")
+    metric = metric_of(entry, row)
     items = read_choices(entry.choices)
     row["data"] = {"name": for_people(entry.choices.name), "sha256": _file_sha256(entry.choices)}
     tok = tokenizer_of(model)
     max_len = entry.max_len or getattr(model, "ctx_len", None)
     row["settings"] = {"max_len": max_len, "bos": tok.bos_id is not None}
-    return ChoiceTask(items, tok, max_len)
+    return ChoiceTask(items, tok, max_len, metric)
 
 
 def _file_sha256(path: Path) -> str:

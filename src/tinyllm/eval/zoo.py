@@ -15,6 +15,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,13 +25,14 @@ from numpy.typing import ArrayLike, NDArray
 from tinyllm.errors import CheckpointError, UnknownFamilyError
 from tinyllm.eval.checkpoints import Checkpoints
 from tinyllm.eval.gate import judge, unjudged
+from tinyllm.eval.limit import Limit, limit_items, limit_text
 from tinyllm.eval.lm import score_items, strided_nlls
-from tinyllm.eval.prepare import prepare_choices, prepare_text, task_name, window_settings
+from tinyllm.eval.prepare import metric_of, prepare_choices, prepare_text, task_name, window_settings
 from tinyllm.formats.checkpoints import read_config, weights_sha256
 from tinyllm.formats.filenames import for_people
 from tinyllm.formats.manifest import BrokenEntry, Entry, load
 from tinyllm.formats.report import write_report
-from tinyllm.metrics import METRICS
+from tinyllm.metrics import Metric, estimate, own_facts
 from tinyllm.models import find_family, hf
 from tinyllm.report.assemble import report_document, run_facts
 from tinyllm.report.rows import Row, blank_row, failed_row
@@ -60,23 +62,25 @@ class Scored(NamedTuple):
     result: Result | None
 
 
-def kind_of(config: Mapping[str, Any]) -> str | None:
+def kind_of(config: Mapping[str, Any], *, folder: Path | None = None) -> str | None:
     """What a checkpoint is scored as, or None for a family that is not known.
 
     Parameters
     ----------
     config
         As `read_config` returns it: ``tl_arch`` names a family, ``model_type`` a Hugging Face folder (always ``lm``).
+    folder
+        The manifest's, whose ``models/`` may hold families of the user's own.
     """
     if "tl_arch" not in config:
         return "lm" if "model_type" in config else None
     try:
-        return str(find_family(str(config["tl_arch"])).KIND)
+        return str(find_family(str(config["tl_arch"]), folder=folder).KIND)
     except UnknownFamilyError:
         return None
 
 
-def load_model(dir: str | Path) -> Any:  # noqa: A002 (the contract's name)
+def load_model(dir: str | Path, *, folder: Path | None = None) -> Any:  # noqa: A002 (the contract's name)
     """Load a checkpoint through its family's own loader.
 
     Parameters
@@ -84,6 +88,8 @@ def load_model(dir: str | Path) -> Any:  # noqa: A002 (the contract's name)
     dir
         A folder with ``config.json`` and ``model.safetensors``, a single ``.safetensors`` file whose metadata names its
         ``tl_arch`` (the n-gram), or a folder in Hugging Face layout.
+    folder
+        The manifest's, whose ``models/`` may hold families of the user's own.
 
     Raises
     ------
@@ -91,6 +97,8 @@ def load_model(dir: str | Path) -> Any:  # noqa: A002 (the contract's name)
         When ``tl_arch`` names no family.
     CheckpointError
         When it names no family at all, or is not exactly what its family asks for.
+    ExtensionError
+        When its family is the user's own and cannot be used.
     """
     path = Path(dir)
     config = read_config(path)
@@ -100,8 +108,13 @@ def load_model(dir: str | Path) -> Any:  # noqa: A002 (the contract's name)
     if not isinstance(arch, str) or not arch:
         fault = f"must name its family in tl_arch (a folder in Hugging Face layout: model_type), got {arch!r}"
         raise CheckpointError(path, fault, where="config")
-    family = find_family(arch)
+    family = find_family(arch, folder=folder)
     return getattr(family, f"load_{arch}")(path)
+
+
+def loader(code: Path | None) -> Loader:
+    """`load_model` for the entries of a manifest in the folder `code`, with what families lie there."""
+    return load_model if code is None or not (code / "models").is_dir() else partial(load_model, folder=code)
 
 
 def lm_token_nlls(
@@ -134,9 +147,29 @@ def _token_nlls(
     model: Any, ids: ArrayLike, settings: Mapping[str, int], on_progress: OnProgress | None
 ) -> NDArray[np.float64]:
     if not settings:
-        nlls: NDArray[np.float64] = model.nll(as_ids(ids))
-        return nlls
+        return checked_nlls(model, as_ids(ids))
     return strided_nlls(model, ids, **settings, on_window=on_progress)
+
+
+def checked_nlls(model: Any, ids: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The family's own NLLs of a text, held to what they must be: a family may be the user's own.
+
+    Raises
+    ------
+    ValueError
+        For another number of them than n − 1, a NaN, and one below 0 (beyond rounding).
+    """
+    found = model.nll(ids)
+    nlls: NDArray[np.float64] = np.asarray(found, dtype=np.float64)
+    if nlls.shape != (len(ids) - 1,):
+        got = f"got shape {list(nlls.shape)} for {len(ids)} tokens"
+        raise ValueError(f"{type(model).__name__}.nll must give one NLL for each token but the first, {got}")
+    wrong = ~(nlls > -1e-6)  # NaN compares false
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        must = f"{type(model).__name__}.nll must give NLLs, in nats and so of at least 0"
+        raise ValueError(f"{must}, got {nlls[at]!s} for token {at + 1}")
+    return nlls
 
 
 def score_entry(entry: Entry | BrokenEntry, rng: PCG32) -> Row:
@@ -157,7 +190,12 @@ def score_entry(entry: Entry | BrokenEntry, rng: PCG32) -> Row:
 
 
 def evaluate_entry(
-    entry: Entry | BrokenEntry, rng: PCG32, *, load: Loader = load_model, on_progress: OnProgress | None = None
+    entry: Entry | BrokenEntry,
+    rng: PCG32,
+    *,
+    load: Loader | None = None,
+    limit: Limit | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Scored:
     """`score_entry`, with the per-item result beside the row.
 
@@ -167,6 +205,8 @@ def evaluate_entry(
         As `score_entry`.
     load
         Loads a checkpoint; a caller that scores many entries passes one that remembers.
+    limit
+        How much of the data is scored; None for all of it.
     on_progress
         Called with (done, total) while a long entry is scored.
     """
@@ -177,7 +217,7 @@ def evaluate_entry(
         return Scored({**row, "gate": unjudged(row) if entry.gated else None}, None)
     try:
         with one_thread():
-            row, result = _score(entry, row, load, on_progress)
+            row, result = _score(entry, row, load or loader(entry.code), limit, on_progress)
     except _Stopped as stopped:
         row, result = _failed(stopped.row, stopped.status, stopped.cause, entry.folder), None
     row["gate"] = judge(row, entry.min, entry.max)
@@ -199,22 +239,21 @@ def _failed(row: Row, status: str, cause: Exception, folder: Path | None) -> Row
     return failed_row(row, status, type(cause).__name__, for_people(message))
 
 
-def _score(entry: Entry, row: Row, load: Loader, on_progress: OnProgress | None) -> Scored:
+def _score(entry: Entry, row: Row, load: Loader, limit: Limit | None, on_progress: OnProgress | None) -> Scored:
     known = dict(row)
     try:
         config = read_config(entry.dir)
         known["arch"] = str(config.get("tl_arch") or config.get("model_type") or "") or None
-        known["kind"] = kind_of(config)
+        known["kind"] = kind_of(config, folder=entry.code)
         known["task"] = entry.task or task_name(entry)
         model = load_pinned(entry, load)
         known["checkpoint"] = {"sha256": weights_sha256(entry.dir)}
         if entry.choices is not None:
-            result = _score_choices(entry, known, model, on_progress)
+            metric, result = _score_choices(entry, known, model, limit, on_progress)
         else:
-            result = _score_text(entry, known, model, on_progress)
+            metric, result = _score_text(entry, known, model, limit, on_progress)
     except Exception as error:
         raise _Stopped(known, error) from error
-    metric = METRICS[known["metric"]]
     known |= {"unit": metric.unit, "interval": metric.interval, "status": "ok", "error": None, "n": result.n}
     known["value"] = result.value
     known["lo"] = result.lo if math.isfinite(result.lo) else None
@@ -237,17 +276,26 @@ def load_pinned(entry: Entry, load: Loader) -> Any:
     return model
 
 
-def _score_text(entry: Entry, row: Row, model: Any, on_progress: OnProgress | None) -> Result:
+def _score_text(
+    entry: Entry, row: Row, model: Any, limit: Limit | None, on_progress: OnProgress | None
+) -> tuple[Metric, Result]:
     data = prepare_text(entry, row, model)
-    nlls = _token_nlls(model, data.ids, row["settings"], on_progress)
-    value, lo, hi = METRICS[row["metric"]].estimate(nlls, data.n_bytes)
+    metric, windows = metric_of(entry, row), row["settings"]
+    data = limit_text(data, row, limit)
+    nlls = _token_nlls(model, data.ids, windows, on_progress)
+    value, lo, hi = estimate(metric, nlls, data.n_bytes)
     row["notes"] = {"n_bytes": data.n_bytes, "worse_than_uniform": bool(nlls.mean() > math.log(data.vocab_size))}
-    return Result(value, lo, hi, len(nlls), nlls)
+    row["notes"] |= own_facts(metric)
+    return metric, Result(value, lo, hi, len(nlls), nlls)
 
 
-def _score_choices(entry: Entry, row: Row, model: Model, on_progress: OnProgress | None) -> Result:
-    items, tok, max_len = prepare_choices(entry, row, model)
-    scores = score_items(model, tok, items, row["metric"], max_len=max_len, on_item=on_progress)
+def _score_choices(
+    entry: Entry, row: Row, model: Model, limit: Limit | None, on_progress: OnProgress | None
+) -> tuple[Metric, Result]:
+    items, tok, max_len, metric = prepare_choices(entry, row, model)
+    items = limit_items(items, row, limit)
+    own = None if metric.score is None else metric.of_item
+    scores = score_items(model, tok, items, metric.name, max_len=max_len, score=own, on_item=on_progress)
     counts = np.bincount(scores.predicted, minlength=max(len(item.choices) for item in items))
     row["notes"] = {
         "n_merged": scores.n_merged,
@@ -255,8 +303,9 @@ def _score_choices(entry: Entry, row: Row, model: Model, on_progress: OnProgress
         "predicted": counts.tolist(),
         "constant": bool((counts > 0).sum() == 1),
     }
-    value, lo, hi = METRICS[row["metric"]].estimate(scores.per_item, None)
-    return Result(value, lo, hi, len(items), scores.per_item, tuple(item.id for item in items))
+    row["notes"] |= own_facts(metric)
+    value, lo, hi = estimate(metric, scores.per_item, None)
+    return metric, Result(value, lo, hi, len(items), scores.per_item, tuple(item.id for item in items))
 
 
 def run_zoo(manifest: str | Path | Mapping[str, Any], rng: PCG32 | None, seed: int = 0) -> dict[str, Any]:
@@ -297,7 +346,7 @@ def evaluate_manifest(
     base_key = (PCG32(seed) if rng is None else rng).next_u64()
     rows: dict[str, Row] = {}
     results: dict[str, Result] = {}
-    remembered = Checkpoints(load_model)
+    remembered = Checkpoints(loader(suite.code))
     needed = Counter(entry.dir for entry in suite.entries if isinstance(entry, Entry))
     for entry in suite.entries:
         on_progress = on_row(entry.name) if on_row is not None else None

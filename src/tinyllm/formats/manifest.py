@@ -58,6 +58,9 @@ class Entry:
         The drop against a baseline that is let pass, in the unit of per-item scores.
     folder
         What relative paths were relative to: the manifest's folder. Messages name paths from there.
+    code
+        The folder of a manifest that is a file, whose ``models/`` and ``metrics/`` may hold the user's own; None for a
+        mapping, which no code is looked for beside.
     """
 
     name: str
@@ -79,6 +82,7 @@ class Entry:
     max: float | None = None
     margin: float | None = None
     folder: Path | None = field(default=None, compare=False, repr=False)
+    code: Path | None = field(default=None, compare=False, repr=False)
 
     @property
     def gated(self) -> bool:
@@ -117,6 +121,11 @@ class Manifest:
     entries: tuple[Entry | BrokenEntry, ...]
     path: Path | None
     digest: str
+
+    @property
+    def code(self) -> Path | None:
+        """As an entry's `code`."""
+        return self.path.absolute().parent if self.path is not None else None
 
 
 def _plain(value: Any) -> Any:
@@ -197,6 +206,7 @@ def _entry(raw: dict[str, Any], index: int, path: str | Path, folder: Path) -> E
         "text": (match[1], match[2]) if match else None,
         "choices": folder / for_system(raw["choices"]) if "choices" in raw else None,
         "folder": folder,
+        "code": folder if isinstance(path, Path) else None,
     }
     resolved |= {key: float(raw[key]) for key in ("min", "max", "margin") if key in raw}
     return Entry(**(raw | resolved))

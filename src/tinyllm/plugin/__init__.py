@@ -16,6 +16,7 @@ import pytest
 
 from tinyllm.errors import TinyllmError, UnknownFamilyError, UsageError
 from tinyllm.formats.manifest import BrokenEntry, Manifest, load
+from tinyllm.plugin import hookspecs
 from tinyllm.plugin.controller import Controller
 from tinyllm.plugin.evaluations import SENT, Evaluate, Evaluation, Evaluations, UndecidedGateWarning
 from tinyllm.plugin.items import entry_of, why_no_row
@@ -28,6 +29,11 @@ OPTIONS = pytest.StashKey[Options]()
 EVALUATIONS = pytest.StashKey[Evaluations]()
 KEEP_MODELS = pytest.StashKey[bool]()
 RECORDER = pytest.StashKey[Recorder]()
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Declare the hooks that others implement."""
+    pluginmanager.add_hookspecs(hookspecs)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -91,7 +97,8 @@ def _evaluations(config: pytest.Config) -> Evaluations:
             manifest: Manifest = load(options.manifest)
         except UsageError as error:
             raise pytest.UsageError(str(error)) from error
-        config.stash[EVALUATIONS] = Evaluations(manifest, options.undecided, config.stash.get(RECORDER, None))
+        recorder = config.stash.get(RECORDER, None)
+        config.stash[EVALUATIONS] = Evaluations(manifest, options.undecided, recorder, limit=options.limit)
     return config.stash[EVALUATIONS]
 
 

@@ -24,6 +24,7 @@ from tinyllm.plugin.ledger import Ledger
 from tinyllm.plugin.options import Options
 from tinyllm.plugin.regression import Regression
 from tinyllm.plugin.reportfile import ReportFile
+from tinyllm.plugin.updates import updated_report
 from tinyllm.plugin.wire import unpack
 from tinyllm.report.assemble import report_document, run_facts
 from tinyllm.report.rows import Row
@@ -54,7 +55,7 @@ class Controller:
         self._config, self._options, self._manifest = config, options, manifest
         self._started = datetime.now(UTC)
         self._dry = any(config.getoption(option, default=False) for option in DRY)
-        self._file = ReportFile(options.report, overwrite=options.overwrite)
+        self._file = ReportFile(options.report, overwrite=options.overwrite, limited=options.limit is not None)
         run_id = f"{self._started.isoformat()} {os.getpid()} {secrets.token_hex(4)}"
         self._journal = Journal(options.report / JOURNAL, run_id)
         self.ledger = Ledger()
@@ -62,6 +63,7 @@ class Controller:
         self._workers: set[str] = set()
         self._interrupted: set[str] = set()
         self._reason = ""
+        self._hook_fault = ""
         self._written: list[Row] | None = None
 
     # the run: start, what was selected, end
@@ -204,12 +206,15 @@ class Controller:
             self._regression.nothing_scored(session)
             return
         report = self._regression.judge(self._report(ended=True), self.ledger.results)
+        report, self._hook_fault = updated_report(self._config, report)
         self._written = report["rows"]
         self._file.end(report, self.ledger.results)
         if self._file.fault:  # after hours of work: the table is still shown
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
         else:
             self._journal.clear()
+        if self._hook_fault and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
         self._regression.end(session, report, self.ledger.results)
 
     def _save(self) -> None:
@@ -225,6 +230,7 @@ class Controller:
             manifest=os.path.relpath(manifest.path) if manifest.path else None,
             workers=len(self._workers),
             ended=ended,
+            limit=str(self._options.limit) if self._options.limit is not None else None,
         )
         rows = self.ledger.rows(names, self._reason)
         return report_document(suite=manifest.name, seed=manifest.seed, names=names, rows=rows, run=run, ended=ended)
@@ -237,4 +243,6 @@ class Controller:
                 terminalreporter.line(line)
             for line in self._file.lines():
                 terminalreporter.line(line, red=bool(self._file.fault))
+        if self._hook_fault:
+            terminalreporter.line(f"FAILED {self._hook_fault}", red=True)
         self._regression.print_to(terminalreporter)

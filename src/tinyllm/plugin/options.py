@@ -7,9 +7,13 @@ manifest's folder, unless a manifest is named on the command line.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
+
+from tinyllm.errors import UsageError
+from tinyllm.eval.limit import parse_limit
 
 DEFAULT_MANIFEST = "evals/zoo.toml"
 DEFAULT_REPORT = "eval-report"
@@ -33,6 +37,8 @@ class Options:
         The names of the baseline to hold the run against, and of the one to save it as; empty for none.
     baseline_asked
         Whether the command line named either: a run that then has nothing to compare does not pass.
+    limit
+        How many items of each row are scored, or which share of them; None for all.
     active
         Whether this run concerns the manifest's evaluations.
     """
@@ -44,6 +50,7 @@ class Options:
     baseline: str
     save_baseline: str
     baseline_asked: bool
+    limit: int | Fraction | None
     active: bool
 
 
@@ -81,6 +88,12 @@ def add_options(parser: pytest.Parser) -> None:
         metavar="NAME",
         help="store this run as the next number of a baseline, baselines/NAME/ beside the manifest",
     )
+    group.addoption(
+        "--tinyllm-limit",
+        metavar="N|0.1",
+        help="score N items of each row, or a share of them: always the same ones (ini: tinyllm_limit; all)",
+    )
+    parser.addini("tinyllm_limit", "how many items of each row are scored, or which share of them", default="")
     parser.addini("tinyllm_baseline", "the stored run that rows must not be worse than", default="")
     parser.addini("tinyllm_manifest", "the manifest of evaluations", default="")
     parser.addini("tinyllm_report", "the folder the report is written to", default=DEFAULT_REPORT)
@@ -94,7 +107,7 @@ def read_options(config: pytest.Config) -> Options:
     Raises
     ------
     pytest.UsageError
-        For a value of ``tinyllm_undecided`` that is neither fail nor warn.
+        For a value of ``tinyllm_undecided`` that is neither fail nor warn, and for a limit that is none.
     """
     named = _path(config, "manifest")
     manifest = named or config.rootpath / DEFAULT_MANIFEST
@@ -110,6 +123,11 @@ def read_options(config: pytest.Config) -> Options:
     if any(options) and not active:
         msg = "--tinyllm-baseline and --tinyllm-save-baseline need a run that reaches the evaluations, as pytest evals/"
         raise pytest.UsageError(f"{msg}; name their manifest with --tinyllm-manifest")
+    limit = config.getini("tinyllm_limit") if config.getoption("tinyllm_limit") is None else config.option.tinyllm_limit
+    try:
+        most = parse_limit(limit) if limit else None
+    except UsageError as error:
+        raise pytest.UsageError(f"tinyllm_limit: {error}") from error
     return Options(
         manifest=manifest if exists else None,
         report=report or config.rootpath / DEFAULT_REPORT,
@@ -118,6 +136,7 @@ def read_options(config: pytest.Config) -> Options:
         baseline=config.getini("tinyllm_baseline") if baseline is None else baseline,
         save_baseline=save_baseline or "",
         baseline_asked=any(options),
+        limit=most,
         active=active,
     )
 

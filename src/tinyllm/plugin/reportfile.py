@@ -26,10 +26,13 @@ class ReportFile:
         The report folder.
     overwrite
         Replace a complete report from the start.
+    limited
+        The run scores a part of the items, and so is not complete beside a report that has all of them.
     """
 
-    def __init__(self, folder: Path, *, overwrite: bool) -> None:
-        self._folder, self._overwrite = folder, overwrite
+    def __init__(self, folder: Path, *, overwrite: bool, limited: bool = False) -> None:
+        self._folder, self._overwrite, self._limited = folder, overwrite, limited
+        self._kept = ""
         self._placed = False
         self._partial: bool | None = None
         self._rows: list[Any] = []
@@ -51,7 +54,7 @@ class ReportFile:
 
     def end(self, report: Report, results: Mapping[str, Result]) -> None:
         """Write the last word; `fault` has the system's reason when it cannot be written."""
-        partial = self._is_partial() and not report["complete"]
+        partial = self._is_partial() and not self._replaces(report)
         self._results = None
         self._write(report, results, partial=partial)
         if not partial and not self.fault:
@@ -68,11 +71,16 @@ class ReportFile:
             return [f"the report was not written: {self.fault}"]
         lines = [f"report: {os.path.relpath(self._path)}"]
         if self._path.name != REPORT_FILE:
-            complete = os.path.relpath(self._folder / REPORT_FILE)
-            lines.append(
-                f"this run is not complete, and {complete} is: it was left as it was (--tinyllm-overwrite replaces it)"
-            )
+            kept = f"{os.path.relpath(self._folder / REPORT_FILE)} is"
+            lines.append(f"{self._kept}, and {kept}: it was left as it was (--tinyllm-overwrite replaces it)")
         return lines
+
+    def _replaces(self, report: Report) -> bool:
+        if not report["complete"]:
+            self._kept = "this run is not complete"
+            return False
+        self._kept = "this run is not of all items"
+        return not (self._limited and has_complete_report(self._folder, limited=False))
 
     def _is_partial(self) -> bool:
         if self._partial is None:

@@ -17,7 +17,13 @@ from tinyllm.report.rows import Row, is_unfinished
 
 
 def run_facts(
-    started: datetime, *, base_key: int, manifest: str | None, workers: int, ended: bool = True
+    started: datetime,
+    *,
+    base_key: int,
+    manifest: str | None,
+    workers: int,
+    ended: bool = True,
+    limit: str | None = None,
 ) -> dict[str, Any]:
     """Everything about a run that may differ between two runs with equal rows: time, host, versions, arguments.
 
@@ -33,6 +39,8 @@ def run_facts(
         The number of worker processes; 0 for a run in one process.
     ended
         False while the run goes on: ``finished`` and ``duration_s`` are null.
+    limit
+        How many items of each row the run was to score, or which share of them; None for all.
     """
     finished = datetime.now(UTC) if ended else None
     packages = ("numpy", "torch", "scipy", "safetensors", "pytest", "pytest-xdist", "transformers")
@@ -43,6 +51,7 @@ def run_facts(
         "base_key": f"{base_key:016x}",
         "manifest": manifest,
         "workers": workers,
+        "limit": limit,
         "threads": 1,
         "tinyllm": __version__,
         "python": platform.python_version(),

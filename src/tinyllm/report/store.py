@@ -40,12 +40,13 @@ def items_file(report: Path) -> Path:
     return report.with_name(PARTIAL_ITEMS_FILE if report.name == PARTIAL_REPORT_FILE else ITEMS_FILE)
 
 
-def has_complete_report(folder: Path) -> bool:
-    """Whether the folder has a report of a run that gave every row its chance."""
+def has_complete_report(folder: Path, *, limited: bool = True) -> bool:
+    """Whether the folder has a report of a run that gave every row its chance, also one `limited` to some items."""
     try:
-        return bool(read_report(folder / REPORT_FILE)["complete"])
+        report = read_report(folder / REPORT_FILE)
     except FormatError:
         return False
+    return bool(report["complete"]) and (limited or report["run"].get("limit") is None)
 
 
 def write_run(folder: Path, report: Mapping[str, Any], results: Mapping[str, Result], *, partial: bool = False) -> Path:
