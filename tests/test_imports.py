@@ -20,7 +20,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 
 # From the ground up: each shelf imports from the shelves before it and from itself.
 SHELVES: tuple[tuple[str, ...], ...] = (
-    ("errors", "rng"),
+    ("errors", "rng", "extensions"),
     ("formats",),
     ("stats",),
     ("result", "metrics"),

@@ -41,6 +41,10 @@ class UnknownFamilyError(TinyllmError, LookupError):
     """``tl_arch`` names no family that is installed: the row is skipped, not an error."""
 
 
+class ExtensionError(TinyllmError):
+    """A family, metric or task of the user's own cannot be imported, or is not what its place asks for."""
+
+
 def nearest(key: str, known: Iterable[str]) -> str:
     """A hint for a misspelt key: ``"did you mean 'stride'?"``, or the list of known keys when none is near.
 

@@ -1,25 +1,32 @@
 """The table of metrics: for each its unit, its direction, and its value and interval from per-item scores.
 
-One definition of each number. Adding a metric is adding a row to `METRICS`. Example: ten NLLs of ln 256 nats, each of
-one byte, are a bpb of 8 with the interval [8, 8].
+One definition of each number. Adding a metric is adding a row to `METRICS`, or a file ``metrics/<name>.py`` with
+``METRIC`` beside a manifest (`find_metric`). Example: ten NLLs of ln 256 nats, each of one byte, are a bpb of 8 with
+the interval [8, 8].
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tinyllm import extensions
+from tinyllm.errors import ExtensionError, nearest
 from tinyllm.stats.intervals import mean_ci, wilson_interval
 from tinyllm.stats.nll import NLLAccumulator
 
 Estimate = tuple[float, float, float]
 """value, lo, hi."""
+
+ItemScore = Callable[[NDArray[np.float64], NDArray[np.int64], int], float]
+"""``score(sums, n_bytes, answer)``: see `Metric`."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +44,18 @@ class Metric:
     better_item
         Which direction is an improvement of a per-item score (NLLs: lower, whatever is made of them).
     interval
-        The method of the 95% interval: ``student-t`` or ``wilson``.
+        The method of the 95% interval: ``student-t``, ``wilson``, …
     estimate
         ``estimate(per_item, n_bytes) -> (value, lo, hi)``; n_bytes is None where scores are not of text.
+    score
+        None for a metric of texts, whose per-item scores are the NLLs of its tokens. Of a multiple-choice task:
+        ``score(sums, n_bytes, answer)``, the per-item score of one item from ln p of each of its k choices (float64
+        [k], nats, −inf for a probability of 0), the UTF-8 bytes of each (int64 [k]), and the index of the right one.
+
+    Raises
+    ------
+    ValueError
+        For a field that is not what it must be: a metric may be the user's own.
     """
 
     name: str
@@ -48,6 +64,33 @@ class Metric:
     better_item: Literal["lower", "higher"]
     interval: str
     estimate: Callable[[NDArray[np.float64], int | None], Estimate]
+    score: ItemScore | None = None
+
+    def __post_init__(self) -> None:
+        for field in ("name", "unit", "interval"):
+            if not isinstance(getattr(self, field), str) or not getattr(self, field):
+                raise ValueError(f"{field} of a metric must be a non-empty string, got {getattr(self, field)!r}")
+        for field in ("better", "better_item"):
+            if getattr(self, field) not in ("lower", "higher"):
+                raise ValueError(f"{field} of a metric must be 'lower' or 'higher', got {getattr(self, field)!r}")
+        for field in ("estimate", "score"):
+            if not callable(getattr(self, field)) and (field, self.score) != ("score", None):
+                raise ValueError(f"{field} of a metric must be a function, got {getattr(self, field)!r}")
+
+    def of_item(self, sums: NDArray[np.float64], choices: Sequence[str], answer: int) -> float:
+        """The score of one multiple-choice item, from ln p of each of its choices.
+
+        Raises
+        ------
+        ValueError
+            When the metric's `score` gives no finite number.
+        """
+        assert self.score is not None
+        found = self.score(sums, np.array([len(choice.encode("utf-8")) for choice in choices]), answer)
+        score = float(found)
+        if not math.isfinite(score):
+            raise ValueError(f"metric {self.name!r} must give a finite score, got {found!r} for ln p {sums.tolist()}")
+        return score
 
 
 def nll(per_item: NDArray[np.float64], n_bytes: int | None = None) -> Estimate:
@@ -63,6 +106,18 @@ def nll(per_item: NDArray[np.float64], n_bytes: int | None = None) -> Estimate:
         token = int(np.argmax(np.isinf(per_item))) + 1  # token 0 is not scored
         msg = f"every NLL must be finite, got {per_item[token - 1]!s} for token {token}: it was given probability 0"
         raise ValueError(msg)
+    return mean(per_item)
+
+
+def mean(per_item: NDArray[np.float64], n_bytes: int | None = None) -> Estimate:
+    """Mean of the scores, whatever they are, with Student's t interval; equal scores have a zero-width one.
+
+    Raises
+    ------
+    ValueError
+        For no score, and for one that is not finite.
+    """
+    del n_bytes
     totals = NLLAccumulator()
     totals.add(per_item)
     value = totals.mean()
@@ -140,3 +195,77 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
 
 TEXT_METRICS = ("bpb", "nll", "ppl")
 CHOICE_METRICS = ("acc", "acc_norm")
+
+
+def find_metric(name: str, *, folder: Path | None = None) -> Metric:
+    """The metric of that name: of the table, or the user's own (`tinyllm.extensions`).
+
+    Parameters
+    ----------
+    name
+        As a manifest writes it.
+    folder
+        The manifest's, whose ``metrics/`` may hold files; None where there is no manifest.
+
+    Raises
+    ------
+    ValueError
+        When there is none; the message has the nearest.
+    ExtensionError
+        When the user's own has the name of another, cannot be imported, or is no metric of that name.
+    """
+    own = extensions.find("metrics", name, folder, builtin=METRICS)
+    if own is None:
+        if name not in METRICS:
+            msg = f"unknown metric {name!r}; {nearest(name, {*METRICS, *extensions.known('metrics', folder)})}"
+            raise ValueError(msg)
+        return METRICS[name]
+    metric = getattr(own.value, "METRIC", None)
+    if not isinstance(metric, Metric):
+        raise ExtensionError(f"{own.source}: METRIC must be a tinyllm.metrics.Metric, got {metric!r}")
+    if metric.name != name:
+        raise ExtensionError(f"{own.source}: METRIC.name must be {name!r}, as it is found by, got {metric.name!r}")
+    return metric
+
+
+def estimate(metric: Metric, per_item: NDArray[np.float64], n_bytes: int | None) -> Estimate:
+    """The metric's value and interval as plain floats, checked: a metric may be the user's own.
+
+    Raises
+    ------
+    ValueError
+        As the metric raises, and for what is no value inside its interval.
+    """
+    found = metric.estimate(per_item, n_bytes)
+    try:
+        value, lo, hi = (float(end) for end in found)
+    except (TypeError, ValueError) as error:
+        msg = f"metric {metric.name!r} must give three numbers, value, lo and hi, got {found!r}"
+        raise ValueError(msg) from error
+    if not (math.isfinite(value) and lo <= value <= hi):  # NaN compares false
+        msg = f"metric {metric.name!r} must give a finite value with lo <= value <= hi, got {(value, lo, hi)!r}"
+        raise ValueError(msg)
+    return value, lo, hi
+
+
+def own_facts(metric: Metric) -> dict[str, Any]:
+    """What a row of the user's own metric says in its notes, so that stored rows compare without the metric's file."""
+    if METRICS.get(metric.name) is metric:
+        return {}
+    of = "text" if metric.score is None else "choices"
+    return {"metric": {"of": of, "better": metric.better, "better_item": metric.better_item}}
+
+
+def better_item(row: Mapping[str, Any]) -> str | None:
+    """Which direction is an improvement of the per-item scores behind a stored row; None where nobody says."""
+    if row["metric"] in METRICS:
+        return METRICS[row["metric"]].better_item
+    own = row["notes"].get("metric")
+    said = own.get("better_item") if isinstance(own, dict) else None
+    return said if said in ("lower", "higher") else None
+
+
+def is_of_text(row: Mapping[str, Any]) -> bool:
+    """Whether the per-item scores behind a row are NLLs of a text's tokens."""
+    own = row["notes"].get("metric")
+    return row["metric"] in TEXT_METRICS or (isinstance(own, dict) and own.get("of") == "text")

@@ -1,6 +1,8 @@
 """``tinyllm compare A B``: stored runs, on the same items or not at all."""
 
+import hashlib
 import json
+import shutil
 from itertools import product
 
 import numpy as np
@@ -8,6 +10,8 @@ import pytest
 from tests.plugin.toys import entry
 
 from tinyllm.formats.tokens import write_tokens
+
+FILES = ("items.safetensors", "report.json")
 
 
 @pytest.fixture
@@ -31,7 +35,7 @@ def two(stored):
 def test_rows_that_both_have_are_compared(tinyllm, two):
     done = tinyllm("compare", "a", "b")
     assert (done.status, done.err) == (0, "")
-    lm, same = done.out.splitlines()
+    lm, same, *_ = done.out.splitlines()
     assert lm.startswith("lm: bpb 8.0000 and 5.0173, mean item difference +2.06")
     assert lm.endswith("n = 199: B is better")
     assert same == "same: bpb 5.0173 and 5.0173, mean item difference +0, p = 1, n = 199: equal"
@@ -42,7 +46,7 @@ def test_a_difference_that_may_be_chance_is_called_noise(tinyllm, stored, here):
     write_tokens(here / "evals/four.bin", np.frombuffer(b"xxxx", np.uint8), vocab_size=256, n_bytes=3)
     stored("a", entry("lm", data="four.bin"))
     stored("b", entry("lm", "half", data="four.bin"))
-    assert tinyllm("compare", "a", "b").out.endswith("p = 0.25, n = 3: B is better, within item noise\n")
+    assert tinyllm("compare", "a", "b").out.splitlines()[0].endswith("p = 0.25, n = 3: B is better, within item noise")
 
 
 @pytest.mark.parametrize(("a", "b"), [("a", "b"), ("a/report.json", "b"), ("a/", "b/report.json")])
@@ -139,3 +143,64 @@ def test_a_row_that_cannot_be_compared_is_named_and_the_others_are(tinyllm, stor
         done.err == "lm: not compared: a paired comparison needs the same metric, got 'bpb' for lm and 'ppl' for lm\n"
     )
     assert tinyllm("compare", "a", "b", "--json").status == 1
+
+
+# B against A as its baseline
+
+
+def test_two_reports_are_told_what_the_regression_gate_says(tinyllm, two):
+    held = tinyllm("compare", "a", "b")
+    assert held.out.splitlines()[2:4] == [
+        "against baseline a: 2 held, 1 lost, 1 new",
+        "only-a: baseline a has a number for this row, and this run has no such row; "
+        "put its entry back, or save a new baseline",
+    ]
+    worse = tinyllm("compare", "b", "a")
+    assert worse.status == 0
+    assert worse.out.splitlines()[2] == "against baseline b: 1 held, 1 worse, 1 new"
+    line = worse.out.splitlines()[3]
+    assert line.startswith("lm: worse than baseline b: bpb 5.01726")  # (100·log2 510 + 99) / 199
+    assert " → 8.0, delta +2.06748 nats a token (margin 0.0001), one-sided p = 9.999e-05, " in line
+    assert "0.0002 by Holm over 2 rows, n = 199; NLL grew most at token 2 (+4.852)" in worse.out
+
+
+def test_gate_makes_the_verdict_the_exit_status(tinyllm, stored):
+    stored("a", entry("lm") + entry("same", "half"))
+    stored("b", entry("lm", "half") + entry("same", "half"))
+    assert tinyllm("compare", "a", "b", "--gate").status == 0
+    done = tinyllm("compare", "b", "a", "--gate")
+    assert done.status == 1
+    assert "\nFAILED lm: worse than baseline b: " in done.out
+    verdicts = json.loads(tinyllm("compare", "b", "a", "--gate", "--json").out)
+    assert {name: one["answer"] for name, one in verdicts.items()} == {"lm": "worse", "same": "pass"}
+    assert tinyllm("compare", "b", "a", "--gate", "--margin", "3").status == 0
+
+
+def test_a_baseline_is_compared_by_its_newest_number_or_by_one(tinyllm, stored, here):
+    stored("a", entry("lm"))
+    stored("b", entry("lm", "half"))
+    for name, number in (("a", "0001"), ("b", "0002")):
+        shutil.copytree(here / name, here / "evals/baselines/main" / number)
+        sums = [f"{hashlib.sha256((here / name / f).read_bytes()).hexdigest()}  {f}" for f in FILES]
+        (here / "evals/baselines/main" / number / "SHA256SUMS").write_text("\n".join(sums))
+    assert tinyllm("compare", "evals/baselines/main", "a", "--gate").status == 1
+    assert tinyllm("compare", "evals/baselines/main/0002", "a", "--gate").status == 1
+    assert tinyllm("compare", "evals/baselines/main/0001", "a", "--gate").status == 0
+    (here / "evals/baselines/main/0001/SHA256SUMS").write_text("")
+    assert tinyllm("compare", "evals/baselines/main/0001", "a", "--gate").status == 4
+
+
+def test_a_harmed_baseline_is_refused(refused, stored, here):
+    stored("a", entry("lm"))
+    shutil.copytree(here / "a", here / "main/0001")
+    assert refused("compare", "main", "a").startswith("tinyllm: main/0001/SHA256SUMS: must be a readable file")
+
+
+@pytest.mark.parametrize("option", [["--gate"], ["--margin", "0"]])
+def test_the_gate_is_for_whole_reports(refused, two, option):
+    assert refused("compare", "a:lm", "b:lm", *option).endswith("are for two whole reports; name no row")
+
+
+@pytest.mark.parametrize("margin", ["-1", "nan", "inf"])
+def test_a_margin_is_a_number_of_at_least_zero(refused, two, margin):
+    assert f"must be a number of at least 0, got '{margin}'" in refused("compare", "a", "b", f"--margin={margin}")

@@ -38,9 +38,9 @@ def pytest_configure(config):
 @pytest.fixture(scope="session", autouse=True)
 def spy():
     import torch
-    from tinyllm.eval import zoo
+    from tinyllm.eval import prepare, zoo
     torch.set_num_threads(3)
-    load_model, open_tokens, read_choices = zoo.load_model, zoo.open_tokens, zoo.read_choices
+    load_model, open_tokens, read_choices = zoo.load_model, prepare.open_tokens, prepare.read_choices
     def spied_load(path):
         note("loads", Path(path).name)
         note("threads-scoring", torch.get_num_threads())
@@ -51,7 +51,7 @@ def spy():
     def spied_read(*args):
         note("threads-scoring", torch.get_num_threads())
         return read_choices(*args)
-    zoo.load_model, zoo.open_tokens, zoo.read_choices = spied_load, spied_open, spied_read
+    zoo.load_model, prepare.open_tokens, prepare.read_choices = spied_load, spied_open, spied_read
     yield
     note("threads-after", torch.get_num_threads())
 

@@ -65,7 +65,18 @@ def test_the_run_says_how_many_workers_it_had(runs, mode, workers):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_one_process_writes_each_file_of_the_report_once_and_it_is_no_worker(runs, mode):
-    writes = [written for written in runs[mode].noted("writes") if not written[1].endswith(".pyc")]
+def test_one_process_writes_the_report_as_rows_come_and_it_is_no_worker(runs, mode):
     (controller,) = [process for process, _ in runs[mode].noted("controller")]
-    assert sorted(writes) == [(controller, "items.safetensors"), (controller, "report.json")]
+    files = ("items.safetensors", "report.json")
+    writes = [written for written in runs[mode].noted("writes") if written[1] in files]
+    assert {process for process, _ in writes} == {controller}
+    scored = sum(row["status"] == "ok" for row in runs[mode].rows.values())
+    assert [name for _, name in writes].count("items.safetensors") >= scored
+    assert [name for _, name in writes].count("report.json") >= len(runs[mode].rows)
+    assert [name for _, name in writes][-2:] == list(files)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_after_the_run_nothing_lies_beside_the_report(runs, mode):
+    own = {"spy.log", "junit.xml", "ran.json"}
+    assert {path.name for path in runs[mode].folder.iterdir()} - own == {"items.safetensors", "report.json"}

@@ -107,14 +107,15 @@ def test_entries_that_were_not_reached_are_error_rows_and_the_report_is_incomple
     assert report.report["complete"] is False
     assert (report.rows["a"]["status"], report.rows["a"]["gate"]["answer"]) == ("ok", "fail")
     assert (report.rows["b"]["status"], report.rows["b"]["error"]["type"]) == ("error", "NotRun")
-    result.stdout.fnmatch_lines(["b *error: the run ended before this row was scored"])
+    result.stdout.fnmatch_lines(["b *error: the run ended before this row was scored: stopping after 1 failures"])
 
 
 def test_an_entry_whose_setup_fails_is_an_error_row(project):
     project.manifest(A_AND_B)
     project.file("evals/conftest.py", "import pytest\n@pytest.fixture(autouse=True)\ndef f(): raise OSError('disk')\n")
     project.run("evals").assert_outcomes(errors=2)
-    assert {row["error"]["type"] for row in project.reported.rows.values()} == {"NotRun"}
+    errors = [row["error"] for row in project.reported.rows.values()]
+    assert errors == [{"type": "OSError", "message": "setup: disk"}] * 2
 
 
 def test_a_run_stopped_by_the_keyboard_still_reports(project):
@@ -127,7 +128,9 @@ def test_a_run_stopped_by_the_keyboard_still_reports(project):
     assert {name: row["status"] for name, row in project.reported.rows.items()} == {"a": "ok", "b": "error"}
 
 
-@pytest.mark.parametrize("dry", ["--collect-only", "--setup-plan", "--setup-only", "--fixtures", "--help"])
+@pytest.mark.parametrize(
+    "dry", ["--collect-only", "--setup-plan", "--setup-only", "--fixtures", "--fixtures-per-test", "--help"]
+)
 def test_a_run_that_scores_nothing_writes_nothing(project, dry):
     project.manifest(A_AND_B)
     project.run("evals", dry)
@@ -152,7 +155,9 @@ def test_tests_that_only_look_like_an_entry_do_not_touch_the_report(project):
 def test_a_report_that_cannot_be_written_at_the_end_leaves_the_table_and_exit_status_4(project):
     project.manifest(A_AND_B)
     project.file(
-        "evals/test_zz.py", "def test_zz():\n    import pathlib\n    pathlib.Path('eval-report').write_text('')\n"
+        "evals/test_zz.py",
+        "import pathlib, shutil\n"
+        "def test_zz():\n    shutil.rmtree('eval-report')\n    pathlib.Path('eval-report').write_text('')\n",
     )
     result = project.run("evals")
     assert result.ret == pytest.ExitCode.USAGE_ERROR

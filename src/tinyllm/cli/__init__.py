@@ -6,11 +6,12 @@ Exit status: 0 done, 1 a row failed (an error, a gate), 4 asked wrongly (pytest'
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 from collections.abc import Sequence
 
 from tinyllm import __version__
-from tinyllm.cli import compare, evaluate, train, validate
+from tinyllm.cli import compare, evaluate, inspect, plan, train, validate
 from tinyllm.errors import TinyllmError
 
 USAGE_ERROR = 4
@@ -30,13 +31,16 @@ def parser() -> argparse.ArgumentParser:
     top = Parser(prog="tinyllm", description="Language-model evaluation with an interval on every number.")
     top.add_argument("--version", action="version", version=f"tinyllm {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in (evaluate, compare, validate, train):
+    for command in (evaluate, compare, inspect, plan, validate, train):
         command.add_parser(commands)
     return top
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
+    for stream in (sys.stdout, sys.stderr):  # what the terminal's encoding lacks is escaped, and costs no number
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     options = parser().parse_args(argv)
     try:
         status: int = options.run(options)

@@ -1,4 +1,8 @@
-"""``tinyllm compare A B``: the paired test of the rows that two stored reports share, or of two named rows."""
+"""``tinyllm compare A B``: the paired test of the rows that two stored reports share, or of two named rows.
+
+Of two whole reports it also says what the regression gate says of B with A as its baseline; ``--gate`` makes that the
+exit status.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from tinyllm.errors import UsageError, nearest
+from tinyllm.eval.baseline import RED, Verdict, hold_against, summary_lines
 from tinyllm.eval.comparison import Comparison, compare_rows
+from tinyllm.report.baselines import SUMS_FILE, StoredRun, numbers_in, read_stored
 from tinyllm.report.rows import Row
-from tinyllm.report.store import read_run
+from tinyllm.report.store import REPORT_FILE, read_run
 from tinyllm.report.table import number
 from tinyllm.result import Result
 
@@ -26,36 +32,69 @@ def add_parser(commands: Any) -> None:
     parser: argparse.ArgumentParser = commands.add_parser(
         "compare",
         help="compare two stored reports, row by row on the same items",
-        description="A and B are report folders or report.json files; FOLDER:ROW names one row of one.",
+        description=(
+            "A and B are report folders or report.json files, or baselines (evals/baselines/NAME: its newest); "
+            "FOLDER:ROW names one row of one. Of two whole reports, B is also held against A as its baseline."
+        ),
     )
     parser.add_argument("a", metavar="A", help="a report, or REPORT:ROW")
     parser.add_argument("b", metavar="B", help="another, or REPORT:ROW")
-    parser.add_argument("--json", action="store_true", help="print the comparisons as JSON")
+    parser.add_argument("--json", action="store_true", help="print the comparisons (--gate: the verdicts) as JSON")
+    parser.add_argument("--gate", action="store_true", help="exit status 1 when B is worse than A, as in a gated run")
+    parser.add_argument(
+        "--margin",
+        type=_margin,
+        metavar="X",
+        help="the drop that is let pass, nats a token or a proportion (default: the one B's run had, 1e-4, 0 for 0/1)",
+    )
     parser.set_defaults(run=run)
 
 
+def _margin(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be a number of at least 0, got {text!r}")
+    return value
+
+
 def run(options: argparse.Namespace) -> int:
-    """Compare and print; exit status 0 whatever the difference, 1 when a shared row could not be compared."""
+    """Compare and print; exit status 1 when a shared row could not be compared, with ``--gate`` when B is worse too."""
     (a, a_row), (b, b_row) = _split(options.a), _split(options.b)
-    a_scored, b_scored = _scored(a), _scored(b)
     if (a_row is None) != (b_row is None):
         raise UsageError("name a row of both reports (A:ROW B:ROW) or of neither")
+    if a_row is not None and (options.gate or options.margin is not None):
+        raise UsageError("--gate and --margin are for two whole reports; name no row")
+    a_run, b_run = _stored(a), _stored(b)
+    a_scored, b_scored = _scored(a_run), _scored(b_run)
+    verdicts: dict[str, Verdict] = {}
     if a_row is not None and b_row is not None:
         pairs = [(f"{a_row} − {b_row}", _pick(a_scored, a_row, a), _pick(b_scored, b_row, b))]
     else:
         pairs = [(name, a_scored[name], b_scored[name]) for name in a_scored if name in b_scored]
         if not pairs:
             raise UsageError(f"{a} and {b} share no scored row; name one of each as {a}:ROW {b}:ROW")
+        verdicts = _hold(a_run, b_run, options.margin)
     found, refused = _compare(pairs)
-    if options.json:
-        print(json.dumps({label: asdict(comparison) for label, _, _, comparison in found}, allow_nan=False))
     for label, reason in refused:
         print(f"{label}: not compared: {reason}", file=sys.stderr)
     if options.json:
-        return 1 if refused else 0
-    for label, x_row, y_row, comparison in found:
-        print(_line(label, x_row, y_row, comparison))
-    return 1 if refused else 0
+        compared = {label: asdict(comparison) for label, _, _, comparison in found}
+        print(json.dumps(verdicts if options.gate else compared, allow_nan=False))
+    else:
+        for label, x_row, y_row, comparison in found:
+            print(_line(label, x_row, y_row, comparison))
+        if verdicts:
+            for line in summary_lines(verdicts, a_run.label, mark="FAILED " if options.gate else ""):
+                print(line)
+    failed = options.gate and any(one["answer"] in RED for one in verdicts.values())
+    return 1 if refused or failed else 0
+
+
+def _hold(a: StoredRun, b: StoredRun, margin: float | None) -> dict[str, Verdict]:
+    """B against A; a row of B that was held to a margin in its own run is held to the same."""
+    own = {name: (row.get("baseline") or {}).get("margin") for name, row in b.rows.items()}
+    margins = own if margin is None else dict.fromkeys(b.rows, margin)
+    return hold_against(a, list(b.rows.values()), b.results, margins)
 
 
 def _compare(pairs: list[tuple[str, tuple[Row, Result], tuple[Row, Result]]]) -> tuple[list[Found], list[Refused]]:
@@ -81,9 +120,20 @@ def _split(text: str) -> tuple[Path, str | None]:
     return Path(text), None
 
 
-def _scored(path: Path) -> Scored:
+def _stored(path: Path) -> StoredRun:
+    numbers = numbers_in(path)
+    if numbers and not (path / REPORT_FILE).exists():
+        path = path / numbers[-1]
+        return read_stored(path, str(path))
+    if (path / SUMS_FILE).exists():
+        return read_stored(path, str(path))
     report, results = read_run(path)
-    return {row["name"]: (row, results[row["name"]]) for row in report["rows"] if row["name"] in results}
+    folder = path.parent if path.name == REPORT_FILE else path
+    return StoredRun(str(folder), {row["name"]: row for row in report["rows"]}, results)
+
+
+def _scored(run: StoredRun) -> Scored:
+    return {name: (run.rows[name], result) for name, result in run.results.items()}
 
 
 def _pick(scored: Scored, name: str, path: Path) -> tuple[Row, Result]:

@@ -134,7 +134,8 @@ def _text_numbers(row: Row, result: Result) -> dict[str, Any]:
     return {**out, "n": result.n}
 
 
-def _find_suite(name: str) -> Path:
+def find_suite(name: str) -> Path:
+    """The manifest that a suite's name stands for: a path as it is, else ``evals/NAME.toml``."""
     path = Path(name)
     if path.suffix in (".toml", ".json"):
         return path
@@ -145,13 +146,13 @@ def _suite(options: argparse.Namespace) -> int:
     from tinyllm.eval.zoo import evaluate_manifest
     from tinyllm.formats.manifest import load
 
-    path = _find_suite(options.suite)
+    path = find_suite(options.suite)
     seed = load(path).seed if options.seed is None else options.seed
     folder = options.report or Path("eval-report")
     check_writable(folder)
     report, results = evaluate_manifest(path, None, seed, on_row=bar)
+    _print_report(report, as_json=options.json)  # before it is written: a full disk does not cost the numbers
     written = write_run(folder, report, results)
-    _print_report(report, as_json=options.json)
     if not options.json:
         print(f"report: {written}")
     return _status(report["rows"], options.undecided)
@@ -168,12 +169,13 @@ def _task(options: argparse.Namespace) -> int:
     if options.report is not None:
         check_writable(options.report)
     seed = options.seed or 0
-    manifest = {"suite": {"name": _slug(options.task.name.split(".")[0], "task"), "seed": seed}, "entry": entries}
+    suite = _slug(options.task.name.split(".")[0], "task")
+    manifest = {"suite": {"name": suite, "seed": seed}, "entry": entries}
     _check_arguments(manifest)
     report, results = evaluate_manifest(manifest, None, seed, on_row=bar)
+    _print_report(report, as_json=options.json)
     if options.report is not None:
         write_run(options.report, report, results)
-    _print_report(report, as_json=options.json)
     if len(results) == 2 and not options.json:
         a, b = report["rows"]
         found = compare_rows(a, results[names[0]], b, results[names[1]])
@@ -189,8 +191,9 @@ def _names(models: list[Path]) -> list[str]:
     return [f"{name}-{i + 1}" if names.count(name) > 1 else name for i, name in enumerate(names)]
 
 
-def _slug(text: str, instead: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", text)[:60].strip("-") or instead
+def _slug(stem: str, otherwise: str) -> str:
+    """A file's name as the name of a row or a suite; `otherwise` where nothing of it can stand in one."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", stem)[:60].strip("-") or otherwise
 
 
 def _check_arguments(manifest: dict[str, Any]) -> None:
@@ -205,7 +208,7 @@ def _check_arguments(manifest: dict[str, Any]) -> None:
 
 def _print_report(report: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
-        print(json.dumps(report, allow_nan=False, ensure_ascii=False))
+        print(json.dumps(report, allow_nan=False))  # in ASCII: JSON on a stream of any encoding
         return
     for line in table_lines(report["rows"]):
         print(line)

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tinyllm.errors import nearest
-from tinyllm.metrics import METRICS
+from tinyllm.metrics import better_item
 from tinyllm.report.rows import Row
 from tinyllm.result import Result
 from tinyllm.stats.permutation import paired_permutation_test
@@ -82,14 +81,13 @@ def compare_rows(a: Row, a_result: Result, b: Row, b_result: Result, *, n_perm: 
             got = f"got {of_a!r} for {a['name']} and {of_b!r} for {b['name']}"
             msg = f"a paired comparison needs the same {key}, {got}"
             raise ValueError(msg)
-    if a["metric"] not in METRICS:
-        near = nearest(str(a["metric"]), METRICS)
-        msg = f"which way metric {a['metric']!r} of {a['name']} is better must be known; {near}"
+    if better_item(a) is None:
+        msg = f"which way metric {a['metric']!r} of {a['name']} is better must be known, and the row does not say"
         raise ValueError(msg)
     check_same_items(a_result, b_result)
     delta = float((a_result.per_item - b_result.per_item).mean())
     p = paired_permutation_test(a_result.per_item, b_result.per_item, n_perm=n_perm)
-    a_better = (delta < 0) == (METRICS[a["metric"]].better_item == "lower")
+    a_better = (delta < 0) == (better_item(a) == "lower")
     return Comparison(delta, p, len(a_result.per_item), "neither" if delta == 0 else "a" if a_better else "b")
 
 

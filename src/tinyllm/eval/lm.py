@@ -246,6 +246,7 @@ def score_items(
     metric: str,
     *,
     max_len: int | None = None,
+    score: Callable[[NDArray[np.float64], Sequence[str], int], float] | None = None,
     on_item: Callable[[int, int], None] | None = None,
 ) -> TaskScores:
     """Score multiple-choice items: the first of the best choices is the model's answer.
@@ -258,6 +259,8 @@ def score_items(
         The task.
     metric
         ``acc`` (sums) or ``acc_norm`` (sums per byte).
+    score
+        Of a metric that is neither: ``score(sums, choices, answer)`` is an item's score, and the sums say the answer.
     on_item
         Called after each item with (done, total).
 
@@ -266,7 +269,7 @@ def score_items(
     ValueError
         For an unknown metric; for an item that cannot be scored, naming it.
     """
-    if metric not in CHOICE_METRICS:
+    if score is None and metric not in CHOICE_METRICS:
         msg = f"metric must be one of {', '.join(CHOICE_METRICS)}, got {metric!r}"
         raise ValueError(msg)
     per_item = np.full(len(items), np.nan)
@@ -276,11 +279,11 @@ def score_items(
         try:
             encoded = _encode(tok, item.context, item.choices, max_len)
             scores = _scores(model, encoded, item.choices, normalize=metric == "acc_norm")
+            predicted[i] = int(np.argmax(scores))  # the first of equals
+            per_item[i] = predicted[i] == item.answer if score is None else score(scores, item.choices, item.answer)
         except ValueError as error:
             msg = f"item {item.id!r} (line {item.line}): {error}"
             raise ValueError(msg) from error
-        predicted[i] = int(np.argmax(scores))  # the first of equals
-        per_item[i] = predicted[i] == item.answer
         n_merged += sum(row.merged for row in encoded)
         n_truncated += any(row.truncated for row in encoded)
         if on_item is not None:

@@ -11,34 +11,33 @@ Example row: the uniform bigram on any text is ``bpb 8, interval [8, 8]``.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tinyllm import texts
-from tinyllm.errors import CheckpointError, FormatError, UnknownFamilyError
+from tinyllm.errors import CheckpointError, UnknownFamilyError
 from tinyllm.eval.checkpoints import Checkpoints
 from tinyllm.eval.gate import judge, unjudged
-from tinyllm.eval.lm import ByteTokenizer, score_items, strided_nlls
+from tinyllm.eval.limit import Limit, limit_items, limit_text
+from tinyllm.eval.lm import score_items, strided_nlls
+from tinyllm.eval.prepare import metric_of, prepare_choices, prepare_text, task_name, window_settings
 from tinyllm.formats.checkpoints import read_config, weights_sha256
-from tinyllm.formats.choices import read_choices
+from tinyllm.formats.filenames import for_people
 from tinyllm.formats.manifest import BrokenEntry, Entry, load
 from tinyllm.formats.report import write_report
-from tinyllm.formats.tokens import TokenFile, byte_tokens, open_tokens
-from tinyllm.metrics import CHOICE_METRICS, METRICS, TEXT_METRICS
+from tinyllm.metrics import Metric, estimate, own_facts
 from tinyllm.models import find_family, hf
 from tinyllm.report.assemble import report_document, run_facts
 from tinyllm.report.rows import Row, blank_row, failed_row
 from tinyllm.result import Result
 from tinyllm.rng import PCG32, stream
-from tinyllm.scoring.choices import Tokenizer
 from tinyllm.scoring.forward import Model, as_ids
 from tinyllm.scoring.threads import one_thread
 
@@ -63,23 +62,25 @@ class Scored(NamedTuple):
     result: Result | None
 
 
-def kind_of(config: Mapping[str, Any]) -> str | None:
+def kind_of(config: Mapping[str, Any], *, folder: Path | None = None) -> str | None:
     """What a checkpoint is scored as, or None for a family that is not known.
 
     Parameters
     ----------
     config
         As `read_config` returns it: ``tl_arch`` names a family, ``model_type`` a Hugging Face folder (always ``lm``).
+    folder
+        The manifest's, whose ``models/`` may hold families of the user's own.
     """
     if "tl_arch" not in config:
         return "lm" if "model_type" in config else None
     try:
-        return str(find_family(str(config["tl_arch"])).KIND)
+        return str(find_family(str(config["tl_arch"]), folder=folder).KIND)
     except UnknownFamilyError:
         return None
 
 
-def load_model(dir: str | Path) -> Any:  # noqa: A002 (the contract's name)
+def load_model(dir: str | Path, *, folder: Path | None = None) -> Any:  # noqa: A002 (the contract's name)
     """Load a checkpoint through its family's own loader.
 
     Parameters
@@ -87,30 +88,33 @@ def load_model(dir: str | Path) -> Any:  # noqa: A002 (the contract's name)
     dir
         A folder with ``config.json`` and ``model.safetensors``, a single ``.safetensors`` file whose metadata names its
         ``tl_arch`` (the n-gram), or a folder in Hugging Face layout.
+    folder
+        The manifest's, whose ``models/`` may hold families of the user's own.
 
     Raises
     ------
     UnknownFamilyError
         When ``tl_arch`` names no family.
     CheckpointError
-        When the checkpoint is not exactly what its family asks for.
+        When it names no family at all, or is not exactly what its family asks for.
+    ExtensionError
+        When its family is the user's own and cannot be used.
     """
     path = Path(dir)
     config = read_config(path)
     if "tl_arch" not in config and "model_type" in config:
         return hf.load_hf(path)
-    arch = _arch_of(config, path)
-    family = find_family(arch)
+    arch = config.get("tl_arch")
+    if not isinstance(arch, str) or not arch:
+        fault = f"must name its family in tl_arch (a folder in Hugging Face layout: model_type), got {arch!r}"
+        raise CheckpointError(path, fault, where="config")
+    family = find_family(arch, folder=folder)
     return getattr(family, f"load_{arch}")(path)
 
 
-def _arch_of(config: Mapping[str, Any], path: Path) -> str:
-    arch = config.get("tl_arch")
-    if not isinstance(arch, str) or not arch:
-        near = "" if "tl_arch" in config else f"; its keys are {', '.join(map(repr, sorted(config)))}"
-        msg = f"the config must name its family in tl_arch, got {arch!r}{near}"
-        raise CheckpointError(path, msg)
-    return arch
+def loader(code: Path | None) -> Loader:
+    """`load_model` for the entries of a manifest in the folder `code`, with what families lie there."""
+    return load_model if code is None or not (code / "models").is_dir() else partial(load_model, folder=code)
 
 
 def lm_token_nlls(
@@ -136,38 +140,36 @@ def lm_token_nlls(
     ValueError
         For ctx_len or stride with a family that scores whole texts, and for a ctx_len beyond the model's.
     """
-    return _token_nlls(model, ids, _window_settings(model, ctx_len, stride), None)
-
-
-def _window_settings(model: Any, ctx_len: int | None, stride: int | None) -> dict[str, int]:
-    if hasattr(model, "nll"):
-        if ctx_len is not None or stride is not None:
-            got = f"got {ctx_len} and {stride} for {type(model).__name__}, which scores whole texts"
-            msg = f"ctx_len and stride are for models of a fixed context, {got}"
-            raise ValueError(msg)
-        return {}
-    longest: int | None = getattr(model, "ctx_len", None)
-    if ctx_len is None and longest is None:
-        msg = f"ctx_len must be given: {type(model).__name__} does not say how long its context is"
-        raise ValueError(msg)
-    length = longest if ctx_len is None else ctx_len
-    assert length is not None
-    if longest is not None and length > longest:
-        msg = f"ctx_len must be at most the model's {longest}, got {length}"
-        raise ValueError(msg)
-    if length < 2:
-        msg = f"ctx_len must be at least 2, a token and one of context, got {length}"
-        raise ValueError(msg)
-    return {"ctx_len": length, "stride": length // 2 if stride is None else stride}
+    return _token_nlls(model, ids, window_settings(model, ctx_len, stride), None)
 
 
 def _token_nlls(
     model: Any, ids: ArrayLike, settings: Mapping[str, int], on_progress: OnProgress | None
 ) -> NDArray[np.float64]:
     if not settings:
-        nlls: NDArray[np.float64] = model.nll(as_ids(ids))
-        return nlls
+        return checked_nlls(model, as_ids(ids))
     return strided_nlls(model, ids, **settings, on_window=on_progress)
+
+
+def checked_nlls(model: Any, ids: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The family's own NLLs of a text, held to what they must be: a family may be the user's own.
+
+    Raises
+    ------
+    ValueError
+        For another number of them than n − 1, a NaN, and one below 0 (beyond rounding).
+    """
+    found = model.nll(ids)
+    nlls: NDArray[np.float64] = np.asarray(found, dtype=np.float64)
+    if nlls.shape != (len(ids) - 1,):
+        got = f"got shape {list(nlls.shape)} for {len(ids)} tokens"
+        raise ValueError(f"{type(model).__name__}.nll must give one NLL for each token but the first, {got}")
+    wrong = ~(nlls > -1e-6)  # NaN compares false
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        must = f"{type(model).__name__}.nll must give NLLs, in nats and so of at least 0"
+        raise ValueError(f"{must}, got {nlls[at]!s} for token {at + 1}")
+    return nlls
 
 
 def score_entry(entry: Entry | BrokenEntry, rng: PCG32) -> Row:
@@ -188,7 +190,12 @@ def score_entry(entry: Entry | BrokenEntry, rng: PCG32) -> Row:
 
 
 def evaluate_entry(
-    entry: Entry | BrokenEntry, rng: PCG32, *, load: Loader = load_model, on_progress: OnProgress | None = None
+    entry: Entry | BrokenEntry,
+    rng: PCG32,
+    *,
+    load: Loader | None = None,
+    limit: Limit | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Scored:
     """`score_entry`, with the per-item result beside the row.
 
@@ -198,6 +205,8 @@ def evaluate_entry(
         As `score_entry`.
     load
         Loads a checkpoint; a caller that scores many entries passes one that remembers.
+    limit
+        How much of the data is scored; None for all of it.
     on_progress
         Called with (done, total) while a long entry is scored.
     """
@@ -208,7 +217,7 @@ def evaluate_entry(
         return Scored({**row, "gate": unjudged(row) if entry.gated else None}, None)
     try:
         with one_thread():
-            row, result = _score(entry, row, load, on_progress)
+            row, result = _score(entry, row, load or loader(entry.code), limit, on_progress)
     except _Stopped as stopped:
         row, result = _failed(stopped.row, stopped.status, stopped.cause, entry.folder), None
     row["gate"] = judge(row, entry.min, entry.max)
@@ -227,25 +236,24 @@ class _Stopped(Exception):  # noqa: N818 (not an error of its own: it carries on
 def _failed(row: Row, status: str, cause: Exception, folder: Path | None) -> Row:
     """The row; its message names paths from the manifest's folder, so that it does not depend on who runs it where."""
     message = str(cause) if folder is None else str(cause).replace(f"{folder}/", "")
-    return failed_row(row, status, type(cause).__name__, message)
+    return failed_row(row, status, type(cause).__name__, for_people(message))
 
 
-def _score(entry: Entry, row: Row, load: Loader, on_progress: OnProgress | None) -> Scored:
+def _score(entry: Entry, row: Row, load: Loader, limit: Limit | None, on_progress: OnProgress | None) -> Scored:
     known = dict(row)
     try:
         config = read_config(entry.dir)
-        known["arch"] = _arch_of(config, entry.dir) if "tl_arch" in config else config.get("model_type")
-        known["kind"] = kind_of(config)
-        known["task"] = entry.task or _task_name(entry)
-        model = load(entry.dir)
+        known["arch"] = str(config.get("tl_arch") or config.get("model_type") or "") or None
+        known["kind"] = kind_of(config, folder=entry.code)
+        known["task"] = entry.task or task_name(entry)
+        model = load_pinned(entry, load)
         known["checkpoint"] = {"sha256": weights_sha256(entry.dir)}
         if entry.choices is not None:
-            result = _score_choices(entry, known, model, on_progress)
+            metric, result = _score_choices(entry, known, model, limit, on_progress)
         else:
-            result = _score_text(entry, known, model, on_progress)
+            metric, result = _score_text(entry, known, model, limit, on_progress)
     except Exception as error:
         raise _Stopped(known, error) from error
-    metric = METRICS[known["metric"]]
     known |= {"unit": metric.unit, "interval": metric.interval, "status": "ok", "error": None, "n": result.n}
     known["value"] = result.value
     has_interval = math.isfinite(result.lo) and math.isfinite(result.hi)
@@ -253,86 +261,41 @@ def _score(entry: Entry, row: Row, load: Loader, on_progress: OnProgress | None)
     return Scored(known, result)
 
 
-def _task_name(entry: Entry) -> str:
-    if entry.text is not None:
-        return entry.text[0]
-    path = entry.choices or entry.data_path
-    return path.name.split(".")[0] if path is not None else ""
+def load_pinned(entry: Entry, load: Loader) -> Any:
+    """The model; where the manifest pins its files by their hash, a flipped bit that still loads is refused too."""
+    unknown: UnknownFamilyError | None = None
+    try:
+        model = load(entry.dir)
+    except UnknownFamilyError as error:  # the family's name may be what is damaged
+        unknown = error
+    if entry.sha256 is not None and (found := weights_sha256(entry.dir)) != entry.sha256:
+        fix = "restore the files, or write the new hash into the manifest"
+        raise CheckpointError(entry.dir, f"must hash to the manifest's sha256 {entry.sha256}, got {found}; {fix}")
+    if unknown is not None:
+        raise unknown
+    return model
 
 
-def _metric_of(entry: Entry, allowed: tuple[str, ...], what: str) -> str:
-    name = entry.metric or allowed[0]
-    if name not in allowed:
-        msg = f"metric of {what} must be one of {', '.join(allowed)}, got {name!r}"
-        raise ValueError(msg)
-    return name
-
-
-def _score_text(entry: Entry, row: Row, model: Any, on_progress: OnProgress | None) -> Result:
-    name = row["metric"] = _metric_of(entry, TEXT_METRICS, "a text")
-    data = _open_text(entry)
-    row["data"] = {"name": entry.data, "sha256": data.sha256}
-    vocab_size = getattr(model, "vocab_size", None)
-    if vocab_size is not None and data.vocab_size > vocab_size:
-        sizes = f"got {data.vocab_size} for the text and {vocab_size} for the model"
-        msg = f"the text's vocabulary must fit the model's, {sizes}; they use different tokenizers"
-        raise ValueError(msg)
-    if data.tokenizer_sha256 is not None and vocab_size == ByteTokenizer.vocab_size:
-        msg = f"a model of bytes needs a text of bytes, got one of tokenizer {data.tokenizer_sha256[:12]}…"
-        raise FormatError(data.name, msg)
-    if len(data.ids) < 2:
-        msg = f"a text must have at least 2 tokens, got {len(data.ids)}: the first has no context, and is not scored"
-        raise FormatError(data.name, msg)
-    if name == "bpb" and data.n_bytes is None:
-        raise FormatError(data.name, "bits per byte need its bytes: give n_bytes, or ask for metric 'nll' or 'ppl'")
-    row["settings"] = _window_settings(model, entry.ctx_len, entry.stride)
-    nlls = _token_nlls(model, data.ids, row["settings"], on_progress)
-    value, lo, hi = METRICS[name].estimate(nlls, data.n_bytes)
+def _score_text(
+    entry: Entry, row: Row, model: Any, limit: Limit | None, on_progress: OnProgress | None
+) -> tuple[Metric, Result]:
+    data = prepare_text(entry, row, model)
+    metric, windows = metric_of(entry, row), row["settings"]
+    data = limit_text(data, row, limit)
+    nlls = _token_nlls(model, data.ids, windows, on_progress)
+    value, lo, hi = estimate(metric, nlls, data.n_bytes)
     row["notes"] = {"n_bytes": data.n_bytes, "worse_than_uniform": bool(nlls.mean() > math.log(data.vocab_size))}
-    return Result(value, lo, hi, len(nlls), nlls)
+    row["notes"] |= own_facts(metric)
+    return metric, Result(value, lo, hi, len(nlls), nlls)
 
 
-def _open_text(entry: Entry) -> TokenFile:
-    if entry.text is not None:
-        return byte_tokens(texts.load(*entry.text), "/".join(entry.text))
-    assert entry.data_path is not None
-    return open_tokens(
-        entry.data_path, layout=entry.layout or "tinyllm", vocab_size=entry.vocab_size, n_bytes=entry.n_bytes
-    )
-
-
-def tokenizer_of(model: Any) -> Tokenizer:
-    """The model's own tokenizer, or the byte tokenizer for a vocabulary of the 256 bytes.
-
-    Raises
-    ------
-    ValueError
-        When the model has neither.
-    """
-    own: Tokenizer | None = getattr(model, "tokenizer", None)
-    if own is not None:
-        return own
-    vocab_size = getattr(model, "vocab_size", None)
-    if vocab_size != ByteTokenizer.vocab_size:
-        has = f"{type(model).__name__} has none, and a vocabulary of {vocab_size} where 256 would be bytes"
-        msg = f"a task of texts needs a tokenizer; {has}"
-        raise ValueError(msg)
-    return ByteTokenizer()
-
-
-def _score_choices(entry: Entry, row: Row, model: Model, on_progress: OnProgress | None) -> Result:
-    assert entry.choices is not None
-    name = row["metric"] = _metric_of(entry, CHOICE_METRICS, "a multiple-choice task")
-    items = read_choices(entry.choices)
-    tok = tokenizer_of(model)
-    longest = getattr(model, "ctx_len", None)
-    max_len = entry.max_len or longest
-    if max_len is not None and longest is not None and max_len > longest:
-        msg = f"max_len must be at most the model's context of {longest}, got {max_len}"
-        raise ValueError(msg)
-    scores = score_items(model, tok, items, name, max_len=max_len, on_item=on_progress)
-    row["data"] = {"name": entry.choices.name, "sha256": _file_sha256(entry.choices)}
-    row["settings"] = {"max_len": max_len, "bos": tok.bos_id is not None}
+def _score_choices(
+    entry: Entry, row: Row, model: Model, limit: Limit | None, on_progress: OnProgress | None
+) -> tuple[Metric, Result]:
+    items, tok, max_len, metric = prepare_choices(entry, row, model)
+    items = limit_items(items, row, limit)
+    own = None if metric.score is None else metric.of_item
+    scores = score_items(model, tok, items, metric.name, max_len=max_len, score=own, on_item=on_progress)
     counts = np.bincount(scores.predicted, minlength=max(len(item.choices) for item in items))
     row["notes"] = {
         "n_merged": scores.n_merged,
@@ -340,8 +303,9 @@ def _score_choices(entry: Entry, row: Row, model: Model, on_progress: OnProgress
         "predicted": counts.tolist(),
         "constant": bool((counts > 0).sum() == 1),
     }
-    value, lo, hi = METRICS[name].estimate(scores.per_item, None)
-    return Result(value, lo, hi, len(items), scores.per_item, tuple(item.id for item in items))
+    row["notes"] |= own_facts(metric)
+    value, lo, hi = estimate(metric, scores.per_item, None)
+    return metric, Result(value, lo, hi, len(items), scores.per_item, tuple(item.id for item in items))
 
 
 def run_zoo(manifest: str | Path | Mapping[str, Any], rng: PCG32 | None, seed: int = 0) -> dict[str, Any]:
@@ -382,7 +346,7 @@ def evaluate_manifest(
     base_key = (PCG32(seed) if rng is None else rng).next_u64()
     rows: dict[str, Row] = {}
     results: dict[str, Result] = {}
-    remembered = Checkpoints(load_model)
+    remembered = Checkpoints(loader(suite.code))
     needed = Counter(entry.dir for entry in suite.entries if isinstance(entry, Entry))
     for entry in suite.entries:
         on_progress = on_row(entry.name) if on_row is not None else None
@@ -398,7 +362,3 @@ def evaluate_manifest(
     run = run_facts(started, base_key=base_key, manifest=source, workers=0)
     names = [entry.name for entry in suite.entries]
     return report_document(suite=suite.name, seed=seed, names=names, rows=rows, run=run), results
-
-
-def _file_sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()

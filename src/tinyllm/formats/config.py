@@ -167,7 +167,10 @@ def read_config(path: str | Path) -> dict[str, Any]:
         When there is nothing to read, the JSON is broken or no object, or a link leads out of the folder.
     """
     path = Path(path)
-    present = (path / CONFIG).is_symlink() or (path / CONFIG).exists()
+    try:
+        present = (path / CONFIG).is_symlink() or (path / CONFIG).exists()
+    except OSError as error:  # what is no answer: a name too long, a folder that may not be entered
+        raise CheckpointError(path, f"must be a readable checkpoint, got {error.strerror!r}") from error
     if path.is_dir() and not present and len(list(path.glob("*.safetensors"))) != 1:
         raise CheckpointError(path, f"must hold {CONFIG} (or exactly one .safetensors file that carries its config)")
     if not present:

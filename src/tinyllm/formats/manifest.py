@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tinyllm.errors import FormatError, UsageError
+from tinyllm.formats.filenames import for_system
 from tinyllm.formats.schema import load_schema, validate
 from tinyllm.formats.strict_json import parse
 
@@ -37,6 +38,8 @@ class Entry:
         The row's name, a slug.
     dir
         The checkpoint's folder or file.
+    sha256
+        What its files must hash to, as `tinyllm.formats.checkpoints.weights_sha256` has it; None pins nothing.
     data
         As written: a path or ``text:NAME/SPLIT``.
     data_path, text
@@ -51,12 +54,18 @@ class Entry:
         In tokens.
     min, max
         The gate: bounds that the whole interval must respect.
+    margin
+        The drop against a baseline that is let pass, in the unit of per-item scores.
     folder
         What relative paths were relative to: the manifest's folder. Messages name paths from there.
+    code
+        The folder of a manifest that is a file, whose ``models/`` and ``metrics/`` may hold the user's own; None for a
+        mapping, which no code is looked for beside.
     """
 
     name: str
     dir: Path
+    sha256: str | None = None
     data: str | None = None
     data_path: Path | None = None
     text: tuple[str, str] | None = None
@@ -71,7 +80,9 @@ class Entry:
     max_len: int | None = None
     min: float | None = None
     max: float | None = None
+    margin: float | None = None
     folder: Path | None = field(default=None, compare=False, repr=False)
+    code: Path | None = field(default=None, compare=False, repr=False)
 
     @property
     def gated(self) -> bool:
@@ -110,6 +121,11 @@ class Manifest:
     entries: tuple[Entry | BrokenEntry, ...]
     path: Path | None
     digest: str
+
+    @property
+    def code(self) -> Path | None:
+        """As an entry's `code`."""
+        return self.path.absolute().parent if self.path is not None else None
 
 
 def _plain(value: Any) -> Any:
@@ -168,7 +184,7 @@ def _check_meaning(raw: Mapping[str, Any]) -> tuple[str, str] | None:
     for key, other in (("ctx_len", "choices"), ("stride", "choices"), ("max_len", "data")):
         if key in raw and other in raw:
             return key, f"must not stand beside {other}, which it says nothing about, got {raw[key]!r}; remove it"
-    for key in ("min", "max"):
+    for key in ("min", "max", "margin"):
         if isinstance(raw.get(key), int) and abs(raw[key]) > 2**53:
             return key, f"must be a number of at most 2**53, got {raw[key]}"
     if "min" in raw and "max" in raw and raw["min"] > raw["max"]:
@@ -188,13 +204,14 @@ def _entry(raw: dict[str, Any], index: int, path: str | Path, folder: Path) -> E
     data = raw.get("data")
     match = _TEXT.fullmatch(data) if data else None
     resolved: dict[str, Any] = {
-        "dir": folder / raw["dir"],
-        "data_path": folder / data if data and not match else None,
+        "dir": folder / for_system(raw["dir"]),
+        "data_path": folder / for_system(data) if data and not match else None,
         "text": (match[1], match[2]) if match else None,
-        "choices": folder / raw["choices"] if "choices" in raw else None,
+        "choices": folder / for_system(raw["choices"]) if "choices" in raw else None,
         "folder": folder,
+        "code": folder if isinstance(path, Path) else None,
     }
-    resolved |= {key: float(raw[key]) for key in ("min", "max") if key in raw}
+    resolved |= {key: float(raw[key]) for key in ("min", "max", "margin") if key in raw}
     return Entry(**(raw | resolved))
 
 

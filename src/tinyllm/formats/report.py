@@ -53,7 +53,7 @@ def _in_schema_order(report: Mapping[str, Any]) -> dict[str, Any]:
     ordered = {key: report[key] for key in schema["properties"]}
     run = report["run"]
     ordered["run"] = {key: run[key] for key in (*run_keys, *sorted(run.keys() - run_keys.keys())) if key in run}
-    ordered["rows"] = [{key: row[key] for key in row_keys} for row in report["rows"]]
+    ordered["rows"] = [{key: row[key] for key in row_keys if key in row} for row in report["rows"]]
     return ordered
 
 

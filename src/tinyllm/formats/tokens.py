@@ -78,6 +78,8 @@ def _check_length(path: Path, size: int, header_bytes: int, count: int, width: i
 
 
 def _parse_tinyllm(path: Path, head: bytes, size: int) -> _Layout:
+    if not head:
+        raise FormatError(path, f"must hold a header of {HEADER.size} bytes, got an empty file", where="file length")
     if not head.startswith(MAGIC):
         llmc = len(head) >= 4 and int.from_bytes(head[:4], "little") in _LLMC
         fix = 'it is llm.c\'s: say layout = "llm.c"' if llmc else f"a foreign file needs layout = one of {LAYOUTS[1:]}"

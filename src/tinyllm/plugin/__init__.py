@@ -8,16 +8,19 @@ done in a run that does not concern evaluations.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tinyllm.errors import TinyllmError, UnknownFamilyError, UsageError
-from tinyllm.formats.manifest import BrokenEntry, Entry, Manifest, load
+from tinyllm.formats.manifest import BrokenEntry, Manifest, load
+from tinyllm.plugin import hookspecs
 from tinyllm.plugin.controller import Controller
 from tinyllm.plugin.evaluations import SENT, Evaluate, Evaluation, Evaluations, UndecidedGateWarning
+from tinyllm.plugin.items import entry_of, why_no_row
+from tinyllm.plugin.journal import Journal, Recorder
 from tinyllm.plugin.options import DEFAULT_MANIFEST, Options, add_options, read_options
 
 __all__ = ["Evaluate", "Evaluation", "UndecidedGateWarning"]
@@ -26,6 +29,12 @@ OPTIONS = pytest.StashKey[Options]()
 EVALUATIONS = pytest.StashKey[Evaluations]()
 NO_MANIFEST = pytest.StashKey[pytest.UsageError]()
 KEEP_MODELS = pytest.StashKey[bool]()
+RECORDER = pytest.StashKey[Recorder]()
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Declare the hooks that others implement."""
+    pluginmanager.add_hookspecs(hookspecs)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -47,9 +56,30 @@ def pytest_configure(config: pytest.Config) -> None:
     options = _options(config)
     if options.active:
         os.environ.setdefault("OMP_NUM_THREADS", "1")  # inherited by workers; torch's own count is set while scoring
-    if not hasattr(config, "workerinput"):
-        controller = Controller(config, options, lambda: _evaluations(config).manifest)
-        config.pluginmanager.register(controller, "tinyllm-controller")
+        config.option.continue_on_collection_errors = True  # as xdist does: one bad file loses no other's rows
+    if hasattr(config, "workerinput"):
+        if "tinyllm_journal" in config.workerinput:
+            folder, run_id = config.workerinput["tinyllm_journal"]
+            config.stash[RECORDER] = Journal(Path(folder), run_id, config.workerinput["workerid"])
+        return
+    controller = Controller(config, options, lambda: _evaluations(config).manifest)
+    config.pluginmanager.register(controller, "tinyllm-controller")
+    if not getattr(config.option, "tx", None):  # in one process it is told directly; xdist's controller scores nothing
+        config.stash[RECORDER] = controller
+    if options.active:
+        _let_every_row_crash(config)
+
+
+def _let_every_row_crash(config: pytest.Config) -> None:
+    """Have xdist replace a crashed worker once a row, beyond what it does by itself; read when xdist configures."""
+    workers = getattr(config.option, "numprocesses", None)
+    if not workers or config.option.maxworkerrestart is not None:
+        return
+    try:
+        rows = len(_evaluations(config).manifest.entries)
+    except pytest.UsageError:  # said when the session starts; --help works without a manifest
+        return
+    config.option.maxworkerrestart = str(4 * workers + rows)
 
 
 def _options(config: pytest.Config) -> Options:
@@ -68,7 +98,8 @@ def _evaluations(config: pytest.Config) -> Evaluations:
             manifest: Manifest = load(options.manifest)
         except UsageError as error:
             raise pytest.UsageError(str(error)) from error
-        config.stash[EVALUATIONS] = Evaluations(manifest, options.undecided)
+        recorder = config.stash.get(RECORDER, None)
+        config.stash[EVALUATIONS] = Evaluations(manifest, options.undecided, recorder, limit=options.limit)
     return config.stash[EVALUATIONS]
 
 
@@ -107,23 +138,35 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.stash[KEEP_MODELS] = ungrouped or hasattr(config, "workerinput")
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """A worker says which items stand for entries: to the controller their node ids are words."""
+    recorder = session.config.stash.get(RECORDER, None)
+    if isinstance(recorder, Journal):
+        recorder.collected({str(item.nodeid): entry.name for item in session.items if (entry := entry_of(item))})
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A worker marks the entry whose item begins: its word to the controller may not be heard when the run ends now."""
+    recorder, entry = item.config.stash.get(RECORDER, None), entry_of(item)
+    if isinstance(recorder, Journal) and entry is not None:
+        recorder.began(entry.name)
+
+
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Send an item's rows with its report, each as one string, and the entry that the item stands for."""
     report = yield
-    entry = _callspec_params(item).get("zoo_entry")
-    if isinstance(entry, Entry | BrokenEntry):
+    if entry := entry_of(item):
         report.tinyllm_entry = entry.name  # type: ignore[attr-defined]
+        report.tinyllm_why = why_no_row(report, call)  # type: ignore[attr-defined]
     sent = item.stash.get(SENT, [])
     if sent:
         report.tinyllm = list(sent)  # type: ignore[attr-defined]
         sent.clear()
     return report
-
-
-def _callspec_params(item: pytest.Item) -> Mapping[str, Any]:
-    callspec = getattr(item, "callspec", None)
-    return {} if callspec is None else callspec.params
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,9 @@ import pytest
 from numpy.typing import NDArray
 
 from tinyllm.errors import nearest
+from tinyllm.eval.limit import Limit
 from tinyllm.formats.manifest import BrokenEntry, Entry, Manifest
+from tinyllm.plugin.journal import Recorder
 from tinyllm.plugin.wire import pack
 from tinyllm.report.rows import Row
 from tinyllm.result import Result
@@ -69,12 +72,25 @@ class Evaluations:
         The manifest.
     undecided
         As the option says.
+    recorder
+        Told of each row as it is scored, or None where there is nobody to tell.
+    limit
+        How many items of each row are scored, or which share of them; None for all.
     """
 
-    def __init__(self, manifest: Manifest, undecided: str) -> None:
+    def __init__(
+        self,
+        manifest: Manifest,
+        undecided: str,
+        recorder: Recorder | None = None,
+        *,
+        limit: int | Fraction | None = None,
+    ) -> None:
         self.manifest = manifest
+        self._recorder = recorder
         self.undecided = undecided
         self._base_key = PCG32(manifest.seed).next_u64()
+        self._limit = None if limit is None else Limit(limit, self._base_key)
         self._entries = {entry.name: entry for entry in manifest.entries}
         self._scored: dict[str, tuple[Row, Result | None]] = {}
         self._checkpoints: Checkpoints | None = None
@@ -84,9 +100,9 @@ class Evaluations:
         """The loader that remembers; torch is imported when it is first asked for."""
         if self._checkpoints is None:
             from tinyllm.eval.checkpoints import Checkpoints
-            from tinyllm.eval.zoo import load_model
+            from tinyllm.eval.zoo import loader
 
-            self._checkpoints = Checkpoints(load_model)
+            self._checkpoints = Checkpoints(loader(self.manifest.code))
         return self._checkpoints
 
     def entry(self, name: str) -> Entry | BrokenEntry:
@@ -115,11 +131,25 @@ class Evaluations:
             msg = f"an entry's name must be its own, got {entry.name!r}, which is another entry; rename yours"
             raise ValueError(msg)
         if entry.name not in self._scored:
-            from tinyllm.eval.zoo import evaluate_entry
-
-            rng = stream(self._base_key, entry.name)
-            self._scored[entry.name] = evaluate_entry(entry, rng, load=self.checkpoints)
+            self._scored[entry.name] = self._score(entry)
         return self._scored[entry.name]
+
+    def _score(self, entry: Entry | BrokenEntry) -> tuple[Row, Result | None]:
+        from tinyllm.eval.zoo import evaluate_entry
+
+        rng = stream(self._base_key, entry.name)
+        if self._recorder is None:
+            return evaluate_entry(entry, rng, load=self.checkpoints, limit=self._limit)
+        self._recorder.began(entry.name)
+        try:
+            row, result = evaluate_entry(entry, rng, load=self.checkpoints, limit=self._limit)
+        except (KeyboardInterrupt, pytest.exit.Exception):
+            raise  # the run ends: the row is interrupted, as it says already
+        except BaseException as error:  # such as pytest-timeout's: the run goes on
+            self._recorder.stopped(entry.name, type(error).__name__, str(error))
+            raise
+        self._recorder.finished(row, result)
+        return row, result
 
     def release(self, path: Path) -> None:
         """A checkpoint's items are done: let its model go."""

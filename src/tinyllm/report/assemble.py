@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import platform
 import sys
@@ -12,10 +13,18 @@ from typing import Any
 
 from tinyllm import __version__
 from tinyllm.formats.report import SCHEMA
-from tinyllm.report.rows import Row
+from tinyllm.report.rows import Row, is_unfinished
 
 
-def run_facts(started: datetime, *, base_key: int, manifest: str | None, workers: int) -> dict[str, Any]:
+def run_facts(
+    started: datetime,
+    *,
+    base_key: int,
+    manifest: str | None,
+    workers: int,
+    ended: bool = True,
+    limit: str | None = None,
+) -> dict[str, Any]:
     """Everything about a run that may differ between two runs with equal rows: time, host, versions, arguments.
 
     Parameters
@@ -28,16 +37,21 @@ def run_facts(started: datetime, *, base_key: int, manifest: str | None, workers
         The manifest's path as given, or None for one that has no file.
     workers
         The number of worker processes; 0 for a run in one process.
+    ended
+        False while the run goes on: ``finished`` and ``duration_s`` are null.
+    limit
+        How many items of each row the run was to score, or which share of them; None for all.
     """
-    finished = datetime.now(UTC)
+    finished = datetime.now(UTC) if ended else None
     packages = ("numpy", "torch", "scipy", "safetensors", "pytest", "pytest-xdist", "transformers")
     return {
         "started": started.isoformat(),
-        "finished": finished.isoformat(),
-        "duration_s": (finished - started).total_seconds(),
+        "finished": finished.isoformat() if finished else None,
+        "duration_s": (finished - started).total_seconds() if finished else None,
         "base_key": f"{base_key:016x}",
         "manifest": manifest,
         "workers": workers,
+        "limit": limit,
         "threads": 1,
         "tinyllm": __version__,
         "python": platform.python_version(),
@@ -47,6 +61,7 @@ def run_facts(started: datetime, *, base_key: int, manifest: str | None, workers
     }
 
 
+@functools.cache
 def _version(package: str) -> str | None:
     try:
         return metadata.version(package)
@@ -55,7 +70,7 @@ def _version(package: str) -> str | None:
 
 
 def report_document(
-    *, suite: str, seed: int, names: Sequence[str], rows: Mapping[str, Row], run: Mapping[str, Any]
+    *, suite: str, seed: int, names: Sequence[str], rows: Mapping[str, Row], run: Mapping[str, Any], ended: bool = True
 ) -> dict[str, Any]:
     """The report: `names` in manifest order, then rows of evals in plain Python that no entry stands for, by name.
 
@@ -69,13 +84,14 @@ def report_document(
         Every row, by name.
     run
         From `run_facts`.
+    ended
+        False for a report that is written while the run goes on.
 
     Notes
     -----
-    ``complete`` is true when every row was run, whatever came of it.
+    ``complete`` is true when the run has ended and every row was run, whatever came of it.
     """
     extra = sorted(set(rows) - set(names))
     ordered = [rows[name] for name in [*names, *extra]]
-    unfinished = {"NotRun", "NotSelected"}
-    complete = not any(row["error"] and row["error"]["type"] in unfinished for row in ordered)
+    complete = ended and not any(is_unfinished(row) for row in ordered)
     return {"schema": SCHEMA, "suite": suite, "seed": seed, "complete": complete, "run": dict(run), "rows": ordered}

@@ -39,6 +39,7 @@ def blank_row(name: str) -> Row:
         "checkpoint": None,
         "notes": {},
         "gate": None,
+        "baseline": None,
     }
 
 
@@ -48,11 +49,33 @@ def failed_row(row: Row, status: str, error_type: str, message: str) -> Row:
     return {**row, **numbers, "status": status, "error": {"type": error_type, "message": message or "no message"}}
 
 
-def missing_row(name: str, *, selected: bool) -> Row:
-    """The row of an entry that sent nothing: its item never finished, or was not part of this run."""
-    if selected:
-        return blank_row(name)
-    return failed_row(blank_row(name), "skipped", "NotSelected", "this run did not select the row")
+def missing_row(name: str, *, selected: bool, reason: str = "") -> Row:
+    """The row of an entry that sent nothing: its item was not reached, or was not part of this run.
+
+    Parameters
+    ----------
+    name
+        The entry.
+    selected
+        Whether the run was to score it.
+    reason
+        Why the run ended before it did, where that is known.
+    """
+    row = blank_row(name)
+    if not selected:
+        return failed_row(row, "skipped", "NotSelected", "this run did not select the row")
+    message = row["error"]["message"]
+    return failed_row(row, "error", "NotRun", f"{message}: {reason}" if reason else message)
+
+
+def interrupted_row(name: str) -> Row:
+    """The row of an entry whose scoring had begun when the run ended."""
+    return failed_row(blank_row(name), "error", "Interrupted", "the run ended while this row was being scored")
+
+
+def is_unfinished(row: Row) -> bool:
+    """Whether a row was not given its chance: a report that has one is not complete."""
+    return row["error"] is not None and row["error"]["type"] in ("NotRun", "NotSelected", "Interrupted")
 
 
 def result_of(row: Row, per_item: NDArray[np.float64], ids: Sequence[str] | None) -> Result:

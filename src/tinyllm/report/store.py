@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import tempfile
 from collections.abc import Mapping
@@ -19,6 +20,8 @@ from tinyllm.result import Result
 
 REPORT_FILE = "report.json"
 ITEMS_FILE = "items.safetensors"
+PARTIAL_REPORT_FILE = "report.partial.json"
+PARTIAL_ITEMS_FILE = "items.partial.safetensors"
 
 
 def check_writable(folder: Path) -> None:
@@ -37,17 +40,63 @@ def check_writable(folder: Path) -> None:
         raise FormatError(folder, f"the report folder must be writable, got {error.strerror!r}") from error
 
 
-def write_run(folder: Path, report: Mapping[str, Any], results: Mapping[str, Result]) -> Path:
+def items_file(report: Path) -> Path:
+    """The file of per-item scores that belongs to a report: ``report.partial.json`` has its own."""
+    return report.with_name(PARTIAL_ITEMS_FILE if report.name == PARTIAL_REPORT_FILE else ITEMS_FILE)
+
+
+def has_complete_report(folder: Path, *, limited: bool = True) -> bool:
+    """Whether the folder has a report of a run that gave every row its chance, also one `limited` to some items."""
+    try:
+        report = read_report(folder / REPORT_FILE)
+    except FormatError:
+        return False
+    return bool(report["complete"]) and (limited or report["run"].get("limit") is None)
+
+
+def write_run(folder: Path, report: Mapping[str, Any], results: Mapping[str, Result], *, partial: bool = False) -> Path:
     """Write both files, the report last, so that a report on disk always has its items; returns the report's path.
+
+    Parameters
+    ----------
+    folder
+        Of the two files; made when it is missing.
+    report, results
+        The report, and the result of every row that has a number.
+    partial
+        Write ``report.partial.json`` and its items instead, beside a complete report that stays.
 
     Raises
     ------
     FormatError
         When the report is not what its schema says, or the folder cannot be written to.
     """
-    write_items(folder / ITEMS_FILE, {name: (result.per_item, result.ids) for name, result in results.items()})
-    write_report(dict(report), folder / REPORT_FILE)
-    return folder / REPORT_FILE
+    path = folder / (PARTIAL_REPORT_FILE if partial else REPORT_FILE)
+    write_items(items_file(path), {name: (result.per_item, result.ids) for name, result in results.items()})
+    write_report(dict(report), path)
+    return path
+
+
+def write_report_alone(folder: Path, report: Mapping[str, Any], *, partial: bool = False) -> Path:
+    """`write_run` where the results are those written before: the items beside the report stay.
+
+    Raises
+    ------
+    FormatError
+        As `write_run`.
+    """
+    path = folder / (PARTIAL_REPORT_FILE if partial else REPORT_FILE)
+    write_report(dict(report), path)
+    return path
+
+
+def remove_run(folder: Path, *, partial: bool = False) -> None:
+    """Remove a report and its items, and the folder when nothing else is in it; nothing there is fine."""
+    path = folder / (PARTIAL_REPORT_FILE if partial else REPORT_FILE)
+    with contextlib.suppress(OSError):
+        path.unlink(missing_ok=True)
+        items_file(path).unlink(missing_ok=True)
+        folder.rmdir()
 
 
 def read_run(path: Path) -> tuple[dict[str, Any], dict[str, Result]]:
@@ -60,7 +109,7 @@ def read_run(path: Path) -> tuple[dict[str, Any], dict[str, Result]]:
     """
     report_path = path / REPORT_FILE if path.is_dir() else path
     report = read_report(report_path)
-    items_path = report_path.with_name(ITEMS_FILE)
+    items_path = items_file(report_path)
     items = read_items(items_path)
     results = {}
     for row in report["rows"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,13 +12,21 @@ from tinyllm.rng import PCG32
 from tinyllm.stats.observations import at_least_one, observations
 
 _Words = NDArray[np.uint32]  # [permutations, words]: bit i % 32 (from the lowest) of word i // 32 flips difference i
+_Extreme = Callable[[NDArray[Any]], NDArray[Any]]  # what of a sum counts as extreme: its size, or itself
 _TOLERANCE = 1e-12  # of Σ|d|: far above what summation rounds, far below any difference of scores
 _CHUNK_WORDS = 2**20
 _TILE = 64  # lookup tables used at a time: 64 · 256 float64 are 128 KiB, inside the L2 cache
 _TILE_ROWS = 256
 
 
-def paired_permutation_test(a: ArrayLike, b: ArrayLike, n_perm: int = 10000, rng: PCG32 | None = None) -> float:
+def paired_permutation_test(
+    a: ArrayLike,
+    b: ArrayLike,
+    n_perm: int = 10000,
+    rng: PCG32 | None = None,
+    *,
+    alternative: Literal["two-sided", "greater"] = "two-sided",
+) -> float:
     """Two-sided p-value of "each difference a_i − b_i is as likely to have either sign".
 
     Zero differences carry no sign and are dropped; m are left. All 2^m sign patterns are enumerated when that is at
@@ -33,6 +42,8 @@ def paired_permutation_test(a: ArrayLike, b: ArrayLike, n_perm: int = 10000, rng
         Sign patterns to draw, or the most to enumerate.
     rng
         The stream; None stands for ``PCG32(0)``.
+    alternative
+        ``greater``: one-sided, "a scores higher than b"; a hit is a pattern with Σ ±d ≥ Σ d − 1e-12 · Σ|d|.
 
     Raises
     ------
@@ -44,7 +55,8 @@ def paired_permutation_test(a: ArrayLike, b: ArrayLike, n_perm: int = 10000, rng
     if not d.size:
         return 1.0
     size = np.abs(d)
-    count_hits = _counting_equal(d) if (size == size[0]).all() else _counting_any(d)
+    extreme = np.abs if alternative == "two-sided" else np.positive
+    count_hits = _counting_equal(d, extreme) if (size == size[0]).all() else _counting_any(d, extreme)
     patterns = 2**d.size
     exact = patterns <= n_perm
     drawn = _all_words(patterns) if exact else _drawn_words(d.size, n_perm, PCG32(0) if rng is None else rng)
@@ -81,16 +93,16 @@ def _drawn_words(m: int, n_perm: int, rng: PCG32) -> Iterator[_Words]:
         yield rng.u32_array(size * width).reshape(size, width)
 
 
-def _counting_equal(d: NDArray[np.float64]) -> Callable[[_Words], int]:
+def _counting_equal(d: NDArray[np.float64], extreme: _Extreme) -> Callable[[_Words], int]:
     # All |d| equal c: Σ ±d = c · (m − 2 · negatives), so bits are counted and the comparison is exact.
     m = d.size
     negative, valid = _bits(d < 0), _bits(np.ones(m, bool))
-    observed = abs(m - 2 * int(np.bitwise_count(negative).sum()))
+    observed = extreme(m - 2 * np.bitwise_count(negative).sum(dtype=np.int64))
 
     def count(words: _Words) -> int:
         used = words[:, : valid.size]
         flipped = np.bitwise_count((used ^ negative) & valid).sum(axis=1, dtype=np.int64)
-        return int((np.abs(m - 2 * flipped) >= observed).sum())
+        return int((extreme(m - 2 * flipped) >= observed).sum())
 
     return count
 
@@ -100,10 +112,10 @@ def _bits(flags: NDArray[np.bool_]) -> NDArray[np.uint32]:
     return np.pad(packed, (0, -packed.size % 4)).view("<u4").astype(np.uint32)
 
 
-def _counting_any(d: NDArray[np.float64]) -> Callable[[_Words], int]:
+def _counting_any(d: NDArray[np.float64], extreme: _Extreme) -> Callable[[_Words], int]:
     # Eight signs are one byte, one byte is one lookup among 256 partial sums. Beyond m the padding adds zeros.
     eights = np.pad(d, (0, -d.size % 8)).reshape(-1, 8)
-    bound = abs(float(d.sum())) - _TOLERANCE * float(np.abs(d).sum())
+    bound = float(extreme(d.sum())) - _TOLERANCE * float(np.abs(d).sum())
 
     def count(words: _Words) -> int:
         signs = words.astype("<u4").view(np.uint8)
@@ -111,7 +123,7 @@ def _counting_any(d: NDArray[np.float64]) -> Callable[[_Words], int]:
         for start in range(0, len(eights), _TILE):
             tables = _partial_sums(eights[start : start + _TILE])
             _add_lookups(sums, signs[:, start : start + len(tables)], tables)
-        return int((np.abs(sums) >= bound).sum())
+        return int((extreme(sums) >= bound).sum())
 
     return count
 

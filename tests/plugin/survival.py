@@ -1,0 +1,144 @@
+"""Runs that something goes wrong in: a toy project whose items die as told, and what must hold of every report."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.plugin.toys import Reported
+
+from tinyllm.eval.zoo import evaluate_manifest
+from tinyllm.rng import PCG32
+
+LIMIT_S = 150  # of a run that takes 5 s on a quiet machine: a hang, not a slow run, fails a test
+
+# What becomes of an item, by the entry's name: in its call, before the row is scored unless it says "late".
+DEATHS = """
+import os, signal, time
+import pytest
+{warm}
+
+FATES = {fates!r}
+
+def fate(name):
+    what = FATES.get(name, "")
+    if what == "exit": os._exit(7)
+    if what in ("SEGV", "KILL"): os.kill(os.getpid(), getattr(signal, "SIG" + what))
+    if what == "interrupt": raise KeyboardInterrupt
+    if what == "fail": pytest.fail("as told")
+    if what.startswith("hang"): time.sleep(100)
+
+def name_of(item):
+    return item.callspec.id if hasattr(item, "callspec") else item.name
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        what = FATES.get(name_of(item), "")
+        if what in ("hang-signal", "hang-thread"):
+            item.add_marker(pytest.mark.timeout(1, method=what.removeprefix("hang-")))
+        if what == "skip":
+            item.add_marker(pytest.mark.skip("not today"))
+
+@pytest.fixture(autouse=True)
+def broken_fixture(request):
+    if FATES.get(name_of(request.node)) == "setup": raise OSError("no such disk")
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item):
+    fate(name_of(item))
+
+def pytest_runtest_teardown(item):
+    fate("late-" + name_of(item))
+"""
+
+
+def doom(project, **fates: str) -> None:
+    """Have items end so: ``exit``, ``SEGV``, ``KILL``, ``interrupt``, ``fail``, ``setup``, ``skip``, ``hang-…``.
+
+    A name beginning with ``late_`` dies when its row has been scored. A clock that is set on items is not to run while
+    torch is imported: with a fate that hangs, it is imported before.
+    """
+    named = {name.replace("late_", "late-"): what for name, what in fates.items()}
+    warm = "import tinyllm.eval.zoo" if any(what.startswith("hang") for what in fates.values()) else ""
+    project.file("evals/conftest.py", DEATHS.replace("{fates!r}", repr(named)).replace("{warm}", warm))
+
+
+@dataclass(frozen=True)
+class Ended(Reported):
+    """A run that has ended, somehow."""
+
+    status: int
+    output: str
+
+    def reason(self, name: str) -> tuple[str, str, str]:
+        row = self.rows[name]
+        return row["status"], row["error"]["type"], row["error"]["message"]
+
+    @property
+    def scored(self) -> dict:
+        return {name: row for name, row in self.rows.items() if row["status"] == "ok"}
+
+
+def run(project, *args: str, interrupt_when: Path | None = None) -> Ended:
+    """pytest in a process group of its own; with `interrupt_when` the group gets Ctrl-C once that file is there."""
+    env = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pytest", "evals", *args],
+        cwd=project.path,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        if interrupt_when is not None:
+            _wait_for(interrupt_when, process)
+            os.killpg(process.pid, signal.SIGINT)
+        output, _ = process.communicate(timeout=LIMIT_S)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    return Ended(project.path / "eval-report", process.returncode, output)
+
+
+def run_mode(project, mode: str, *args: str) -> Ended:
+    """A run that no process dies in: with -n0 it needs none of its own."""
+    if mode != "-n0":
+        return run(project, mode, *args)
+    result = project.pytester.runpytest_inprocess("evals", mode, *args)
+    return Ended(project.path / "eval-report", int(result.ret), result.stdout.str())
+
+
+def _wait_for(path: Path, process: subprocess.Popen) -> None:
+    for _ in range(LIMIT_S * 20):
+        if path.exists() or process.poll() is not None:
+            return
+        try:
+            process.wait(timeout=0.05)
+        except subprocess.TimeoutExpired:
+            continue
+
+
+def healthy_rows(project) -> dict:
+    """The rows of a run that nothing happens to, scored in this process without the plugin."""
+    report, _ = evaluate_manifest(project.path / "evals/zoo.toml", PCG32(0))
+    return {row["name"]: row for row in json.loads(json.dumps(report["rows"]))}
+
+
+def check(ended: Ended, project, *, lost: set[str]) -> None:
+    """Every entry has its row; exactly `lost` have no number and say why; the others are those of the healthy run."""
+    healthy = healthy_rows(project)
+    rows = ended.rows
+    assert list(rows) == list(healthy), ended.output
+    assert {name for name, row in rows.items() if row["status"] != "ok"} == lost, ended.output
+    for name, row in rows.items():
+        if name in lost:
+            assert row["value"] is None
+            assert row["error"]["message"]
+        else:
+            assert row == healthy[name]

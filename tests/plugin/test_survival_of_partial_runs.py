@@ -1,0 +1,198 @@
+"""Runs that end early or run a part: interrupts, -x, --maxfail, -k, --lf, deselection, broken files and fixtures."""
+
+import pytest
+from tests.plugin.survival import check, doom, run, run_mode
+from tests.plugin.toys import TEST_ENTRY, entry
+
+from tinyllm.report.store import read_run
+
+MODES = ["-n0", "-n2"]
+THREE = entry("a") + entry("b") + entry("c")
+NO_CACHE = "-pno:cacheprovider"
+NOT_SELECTED = ("skipped", "NotSelected", "this run did not select the row")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_each_row_says_what_kept_it_from_being_scored(project, mode):
+    broken = "".join(entry(f"broken-{i}", "broken") for i in range(4))
+    project.manifest(THREE + entry("d") + entry("e") + broken)
+    doom(project, b="setup", c="skip", d="fail")
+    project.file("evals/test_syntax.py", "def test_(:\n")
+    ended = run_mode(project, mode, NO_CACHE)
+    check(ended, project, lost={"b", "c", "d", *(f"broken-{i}" for i in range(4))})
+    assert ended.reason("b") == ("error", "OSError", "setup: no such disk")
+    assert ended.reason("c") == ("skipped", "Skipped", "setup: not today")
+    assert ended.reason("d") == ("error", "Failed", "as told")
+    assert {ended.reason(f"broken-{i}")[1] for i in range(4)} == {"CheckpointError"}
+    assert ended.status == 1
+    assert ended.report["complete"] is True
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_entries_whose_own_file_cannot_be_collected_say_so(project, mode):
+    project.manifest(THREE)
+    project.file("evals/test_zoo.py", "def test_(:\n")
+    ended = run_mode(project, mode, NO_CACHE)
+    check(ended, project, lost={"a", "b", "c"})
+    for name in "abc":
+        assert ended.reason(name) == (
+            "error",
+            "NotRun",
+            "the run ended before this row was scored: evals/test_zoo.py could not be collected",
+        )
+    assert ended.status == 1
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_ctrl_c_leaves_the_row_it_met_interrupted_and_the_others_not_run(project, mode):
+    project.manifest("".join(entry(name) for name in "abcdef"))
+    started = project.path / "started"
+    project.file(
+        "evals/conftest.py",
+        "import pathlib, time\n"
+        "def pytest_runtest_call(item):\n"
+        f"    if '[b]' in item.name: pathlib.Path({str(started)!r}).touch(); time.sleep(100)\n",
+    )
+    ended = run(project, mode, NO_CACHE, interrupt_when=started)
+    check(ended, project, lost={"a", "b", "c", "d", "e", "f"} - set(ended.scored))
+    assert ended.reason("b")[:2] == ("error", "Interrupted")
+    assert ended.status == 2
+    assert ended.report["complete"] is False
+    if mode == "-n0":
+        assert ended.reason("c") == ("error", "NotRun", "the run ended before this row was scored: keyboard interrupt")
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("stop", ["-x", "--maxfail=2"])
+def test_rows_after_the_last_failure_that_was_allowed_are_not_run_and_say_what_stopped_it(project, mode, stop):
+    names = [f"r{i}" for i in range(8)]
+    project.manifest("".join(entry(name) for name in names))
+    doom(project, **dict.fromkeys(names, "fail"))
+    ended = run_mode(project, mode, NO_CACHE, stop)
+    check(ended, project, lost=set(names))
+    reasons = [ended.reason(name) for name in names]
+    failures = 1 if stop == "-x" else 2
+    assert [error for _, error, _ in reasons].count("Failed") >= failures
+    not_run = {message for _, error, message in reasons if error == "NotRun"}
+    assert not_run <= {f"the run ended before this row was scored: stopping after {failures} failures"}
+    assert {error for _, error, _ in reasons} <= {"Failed", "NotRun", "Interrupted"}
+    if mode == "-n0":
+        assert [error for _, error, _ in reasons] == ["Failed"] * failures + ["NotRun"] * (8 - failures)
+    assert ended.status == (1 if mode == "-n0" else 2)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("select", [("-k", "b"), ("--deselect", "evals/test_zoo.py::test_entry[a]")])
+def test_rows_that_were_not_selected_say_so(project, mode, select):
+    project.manifest(entry("a") + entry("b"))
+    ended = run_mode(project, mode, NO_CACHE, *select)
+    check(ended, project, lost={"a"})
+    assert ended.reason("a") == NOT_SELECTED
+    assert ended.status == 0
+    assert ended.report["complete"] is False
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_lf_runs_the_row_that_failed_beside_the_complete_report(project, mode):
+    project.manifest(entry("a") + entry("b"))
+    doom(project, b="fail")
+    assert run_mode(project, mode).status == 1
+    complete = (project.path / "eval-report/report.json").read_bytes()
+    doom(project)
+    ended = run_mode(project, mode, "--lf")
+    assert ended.status == 0
+    assert (project.path / "eval-report/report.json").read_bytes() == complete
+    report, results = read_run(project.path / "eval-report/report.partial.json")
+    assert [(row["name"], row["status"]) for row in report["rows"]] == [("a", "skipped"), ("b", "ok")]
+    assert set(results) == {"b"}
+
+
+def test_a_partial_run_says_where_it_reported_and_a_complete_one_takes_its_place(project):
+    project.manifest(THREE)
+    project.run("evals")
+    folder = project.path / "eval-report"
+    before = (folder / "report.json").read_bytes(), (folder / "items.safetensors").read_bytes()
+    project.run("evals", "-k", "b").stdout.fnmatch_lines(
+        ["report: eval-report/report.partial.json", "this run is not complete, and eval-report/report.json is: *"]
+    )
+    assert ((folder / "report.json").read_bytes(), (folder / "items.safetensors").read_bytes()) == before
+    project.run("evals").stdout.fnmatch_lines(["report: eval-report/report.json"])
+    assert {path.name for path in folder.iterdir()} == {"report.json", "items.safetensors"}
+    assert (folder / "report.json").read_bytes() != before[0]
+
+
+def test_a_complete_report_stays_while_a_complete_run_goes_on(project):
+    project.manifest(THREE)
+    project.run("evals")
+    before = (project.path / "eval-report/report.json").read_bytes()
+    project.file(
+        "evals/conftest.py",
+        "from pathlib import Path\n"
+        "def pytest_runtest_teardown():\n"
+        f"    assert Path('eval-report/report.json').read_bytes() == {before!r}\n"
+        "    assert Path('eval-report/report.partial.json').is_file()\n",
+    )
+    project.run("evals").assert_outcomes(passed=3)
+    assert (project.path / "eval-report/report.json").read_bytes() != before
+
+
+@pytest.mark.parametrize("by", ["option", "ini"])
+def test_overwrite_lets_a_partial_run_replace_a_complete_report(project, by):
+    project.manifest(THREE)
+    project.run("evals")
+    if by == "ini":
+        project.ini("tinyllm_overwrite = true")
+    project.run("evals", "-k", "b", *(["--tinyllm-overwrite"] if by == "option" else []))
+    assert project.reported.report["complete"] is False
+    assert not (project.path / "eval-report/report.partial.json").exists()
+
+
+def test_a_report_that_is_not_complete_is_replaced_by_any_run(project):
+    project.manifest(THREE)
+    project.run("evals/test_zoo.py::test_entry[a]")
+    project.run("evals", "-k", "b")
+    assert {name: row["status"] for name, row in project.reported.rows.items()} == {
+        "a": "skipped",
+        "b": "ok",
+        "c": "skipped",
+    }
+
+
+def test_what_an_earlier_run_left_in_the_journal_is_not_taken_for_this_ones(project):
+    project.manifest(entry("a") + entry("b"))
+    doom(project, b="KILL")
+    project.file("evals/test_zz.py", "import os, signal\ndef test_zz():\n    os.kill(os.getppid(), signal.SIGKILL)\n")
+    killed = run(project, "-n1", NO_CACHE)
+    assert killed.status == -9
+    journal = project.path / "eval-report/journal"
+    assert "a.json" in {path.name for path in journal.iterdir()}
+    (project.path / "evals/test_zz.py").unlink()
+    doom(project, a="exit")
+    ended = run(project, "-n1", NO_CACHE)
+    check(ended, project, lost={"a"})
+    assert ended.reason("a")[1] == "WorkerCrashed"
+    assert not journal.exists()
+
+
+def test_a_journal_knows_the_records_of_its_own_run(tmp_path):
+    from tinyllm.plugin.journal import Journal
+    from tinyllm.report.rows import blank_row
+
+    first, second = Journal(tmp_path, "first", "gw0"), Journal(tmp_path, "second", "gw0")
+    first.began("a")
+    first.finished(blank_row("b"), None)
+    first.collected({"test_zoo.py::test_entry[a]": "a"})
+    assert [name for name, _, _ in first.marks()] == ["a"]
+    assert [row["name"] for row, _ in first.rows()] == ["b"]
+    assert list(second.rows()) == list(second.marks()) == []
+    assert second.entries() == {}
+
+
+def test_entries_of_two_tests_are_lost_only_when_both_fail(project):
+    project.manifest(THREE)
+    project.file(
+        "evals/test_more.py", TEST_ENTRY.replace("test_entry", "test_more") + "    raise OSError(zoo_entry.name)\n"
+    )
+    result = project.run("evals")
+    result.assert_outcomes(passed=3, failed=3)
+    assert {row["status"] for row in project.reported.rows.values()} == {"ok"}
