@@ -91,9 +91,7 @@ def test_plain(evaluate):
 def test_compare_refuses_rows_of_another_metric(plain):
     result = plain("def test_plain(evaluate): evaluate.compare('half', 'cloze')\n")
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        ["E *ValueError: a paired comparison needs the same metric, got 'bpb' for half and 'acc'*"]
-    )
+    result.stdout.fnmatch_lines(["a paired comparison needs the same metric, got 'bpb' for half and 'acc'*"])
 
 
 def test_a_name_that_is_no_entry_fails_with_the_nearest(plain):

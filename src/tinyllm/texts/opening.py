@@ -66,12 +66,6 @@ def opening(w: World) -> Program:
         yield from INTRODUCE[topic[0]](w, topic[1])
 
 
-def the_trade(w: World, before: str) -> Program:
-    """Write what the hero is."""
-    yield literal(before)
-    w.trade = yield TRADE
-
-
 def biography(w: World) -> Program:
     """Write about the hero just named: what, and where."""
     choice = yield point((" was", 5, "was"), (", the", 3, "the"), (" had come to", 2, "come"))
