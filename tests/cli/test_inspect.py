@@ -149,8 +149,9 @@ def test_a_cut_context_is_shown_as_the_model_read_it(tinyllm, ran):
     tinyllm("eval", "--suite", "zoo")
     (choice,) = json.loads(tinyllm("inspect", "eval-report", "gpt-cloze", "0", "--json").out)["choices"]
     assert choice["context_ids"] == [*b"q" * 29, *b"r"]  # 32 tokens of context, two of them the choice's
-    assert choice["truncated"] == 11
-    assert "after 30 context tokens, 11 cut from the left" in tinyllm("inspect", "eval-report", "gpt-cloze", "0").out
+    assert (choice["truncated"], choice["read"]) == (11, "q" * 29 + "r")
+    lines = tinyllm("inspect", "eval-report", "gpt-cloze", "0").out.splitlines()
+    assert lines[4:6] == ["    after 30 context tokens, 11 cut from the left", f"    read: {'q' * 29 + 'r'!r}"]
 
 
 def test_without_an_item_the_worst_are_listed_and_nothing_is_scored(tinyllm, ran, monkeypatch):

@@ -106,7 +106,7 @@ def test_a_suite_without_a_name_is_called_after_its_file(tmp_path):
 
 
 def test_the_known_keys_are_the_fields_of_an_entry():
-    assert set(ENTRY_KEYS) == set(Entry.__dataclass_fields__) - {"data_path", "text", "folder", "code"}
+    assert set(ENTRY_KEYS) == set(Entry.__dataclass_fields__) - {"data_path", "text", "folder", "code", "own_task"}
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,8 @@ def _choice(i: int, choice: ChoiceLook) -> Iterator[str]:
     merged = ", its first token spans the join" if choice.merged else ""
     yield f"choice {i} {choice.text!r}: sum {choice.total:.6f}, per byte {choice.per_byte:.6f}"
     yield f"    after {len(choice.context_ids):,} context tokens{cut}{merged}"
+    if cut:
+        yield f"    read: {choice.read!r}"
     yield f"{'position':>9}  {'id':>6}  {'token':<12}  {'ln p':>10}"
     for token in choice.tokens:
         yield _token(token)

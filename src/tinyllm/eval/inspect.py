@@ -176,7 +176,7 @@ class StoredRow:
             raise entry.error
         self._model = loader(entry.code)(entry.dir)
         self._now["checkpoint"] = {"sha256": weights_sha256(entry.dir)}
-        if entry.choices is not None:
+        if entry.has_items:
             self._task = prepare_choices(entry, self._now, self._model)
         else:
             self._text = prepare_text(entry, self._now, self._model)

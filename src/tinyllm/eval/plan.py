@@ -118,7 +118,7 @@ def plan_entry(
         known["arch"] = str(config.get("tl_arch") or config.get("model_type") or "") or None
         model = load_pinned(entry, load)
         with one_thread():
-            work = _choices(entry, row, model) if entry.choices is not None else _text(entry, row, model)
+            work = _choices(entry, row, model) if entry.has_items else _text(entry, row, model)
             time_s = _probe(work, probe_calls, clock) if probe_calls else None
     except UnknownFamilyError as error:
         return RowPlan(entry.name, **known, status="skipped", error=_told(error, entry.folder))

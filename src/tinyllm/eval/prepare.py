@@ -17,6 +17,7 @@ from tinyllm.formats.manifest import Entry
 from tinyllm.formats.tokens import TokenFile, byte_tokens, open_tokens
 from tinyllm.metrics import CHOICE_METRICS, METRICS, TEXT_METRICS, Metric, find_metric
 from tinyllm.report.rows import Row
+from tinyllm.tasks import Task, find_task, read_task
 
 if TYPE_CHECKING:
     from tinyllm.scoring.choices import Tokenizer
@@ -39,6 +40,8 @@ def task_name(entry: Entry) -> str:
     """The row's label where the entry has none: the text's name, or the file's up to its first dot."""
     if entry.text is not None:
         return entry.text[0]
+    if entry.own_task is not None:
+        return entry.own_task
     path = entry.choices or entry.data_path
     return for_people(path.name).split(".")[0] if path is not None else ""
 
@@ -53,14 +56,14 @@ def metric_of(entry: Entry, row: Row) -> Metric:
     ExtensionError
         For a metric of the user's own that cannot be used.
     """
-    allowed, what = (TEXT_METRICS, "a text") if entry.choices is None else (CHOICE_METRICS, "a multiple-choice task")
-    name = entry.metric or allowed[0]
+    allowed, what = (CHOICE_METRICS, "a multiple-choice task") if entry.has_items else (TEXT_METRICS, "a text")
+    name = entry.metric or (_own_task(entry).metric if entry.own_task is not None else allowed[0])
     own = extensions.known("metrics", entry.code) - METRICS.keys()
     if name not in allowed and name not in own:
         msg = f"metric of {what} must be one of {', '.join((*allowed, *sorted(own)))}, got {name!r}"
         raise ValueError(msg)
     metric = find_metric(name, folder=entry.code)
-    if name in own and (metric.score is None) != (entry.choices is None):
+    if name in own and (metric.score is None) == entry.has_items:
         has = "no score of an item" if metric.score is None else "a score of an item"
         msg = f"metric of {what} must be one of {', '.join(allowed)}, or like them, got {name!r}, which has {has}"
         raise ValueError(msg)
@@ -169,10 +172,14 @@ def prepare_choices(entry: Entry, row: Row, model: Any) -> ChoiceTask:
     FormatError
         For a faulty file.
     """
-    assert entry.choices is not None
     metric = metric_of(entry, row)
-    items = read_choices(entry.choices)
-    row["data"] = {"name": for_people(entry.choices.name), "sha256": _file_sha256(entry.choices)}
+    if entry.own_task is not None:
+        items, digest = read_task(_own_task(entry))
+        row["data"] = {"name": f"task:{entry.own_task}", "sha256": digest}
+    else:
+        assert entry.choices is not None
+        items = read_choices(entry.choices)
+        row["data"] = {"name": for_people(entry.choices.name), "sha256": _file_sha256(entry.choices)}
     tok = tokenizer_of(model)
     longest = getattr(model, "ctx_len", None)
     max_len = entry.max_len or longest
@@ -181,6 +188,11 @@ def prepare_choices(entry: Entry, row: Row, model: Any) -> ChoiceTask:
         raise ValueError(msg)
     row["settings"] = {"max_len": max_len, "bos": tok.bos_id is not None}
     return ChoiceTask(items, tok, max_len, metric)
+
+
+def _own_task(entry: Entry) -> Task:
+    assert entry.own_task is not None
+    return find_task(entry.own_task, folder=entry.code)
 
 
 def _file_sha256(path: Path) -> str:

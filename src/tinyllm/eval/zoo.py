@@ -248,7 +248,7 @@ def _score(entry: Entry, row: Row, load: Loader, limit: Limit | None, on_progres
         known["task"] = entry.task or task_name(entry)
         model = load_pinned(entry, load)
         known["checkpoint"] = {"sha256": weights_sha256(entry.dir)}
-        if entry.choices is not None:
+        if entry.has_items:
             metric, result = _score_choices(entry, known, model, limit, on_progress)
         else:
             metric, result = _score_text(entry, known, model, limit, on_progress)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -99,9 +99,20 @@ def read_choices(path: str | Path) -> list[ChoiceItem]:
         On the first bad row, with its line number and field; on an id given twice (1 and "1" are the same id); on a
         file without rows.
     """
+    return parse_choices(read_jsonl(path), path)
+
+
+def parse_choices(rows: Iterable[tuple[int, Mapping[str, Any]]], path: str | Path) -> list[ChoiceItem]:
+    """`read_choices` of rows that are parsed: (line number, object) pairs; `path` is what messages call their source.
+
+    Raises
+    ------
+    FormatError
+        As `read_choices`.
+    """
     items: list[ChoiceItem] = []
     first: dict[str, int] = {}
-    for index, (line, row) in enumerate(read_jsonl(path)):
+    for index, (line, row) in enumerate(rows):
         item = _item(row, index, path, line)
         if item.id in first:
             fault = f"must be unique, got {item.id!r} again (first on line {first[item.id]})"

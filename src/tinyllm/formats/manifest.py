@@ -25,6 +25,7 @@ ENTRY_KEYS: tuple[str, ...] = tuple(load_schema("manifest")["$defs"]["entry"]["p
 
 _SLUG = re.compile(load_schema("manifest")["$defs"]["slug"]["pattern"].removesuffix("$") + r"\Z")
 _TEXT = re.compile(r"text:([A-Za-z0-9._-]+)/([A-Za-z0-9._-]+)")
+_TASK = re.compile(r"task:([A-Za-z_][A-Za-z0-9_]*)")
 _TOKEN_KEYS = ("layout", "vocab_size", "n_bytes")
 
 
@@ -47,7 +48,9 @@ class Entry:
     layout, vocab_size, n_bytes
         How to open a foreign token file.
     choices
-        The rows of a log-likelihood task, in place of `data`.
+        The rows of a log-likelihood task, in place of `data`: a file.
+    own_task
+        Or a task of the user's own, written ``choices = "task:NAME"``.
     task, metric
         The label and the metric's name, where the kind's default is not meant.
     ctx_len, stride, max_len
@@ -73,6 +76,7 @@ class Entry:
     vocab_size: int | None = None
     n_bytes: int | None = None
     choices: Path | None = None
+    own_task: str | None = None
     task: str | None = None
     metric: str | None = None
     ctx_len: int | None = None
@@ -83,6 +87,11 @@ class Entry:
     margin: float | None = None
     folder: Path | None = field(default=None, compare=False, repr=False)
     code: Path | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def has_items(self) -> bool:
+        """Whether it is a log-likelihood task, and no text."""
+        return self.choices is not None or self.own_task is not None
 
     @property
     def gated(self) -> bool:
@@ -177,6 +186,8 @@ def _check_meaning(raw: Mapping[str, Any]) -> tuple[str, str] | None:
     foreign = [key for key in _TOKEN_KEYS if key in raw]
     if data.startswith("text:") and not _TEXT.fullmatch(data):
         return "data", f"must be text:NAME/SPLIT or a path, got {data!r}"
+    if raw.get("choices", "").startswith("task:") and not _TASK.fullmatch(raw["choices"]):
+        return "choices", f"must be task:NAME, the name of a file tasks/NAME.py, or a path, got {raw['choices']!r}"
     if foreign and ("data" not in raw or data.startswith("text:")):
         return foreign[0], "must go with a token file in 'data', got none; remove it"
     if raw.get("layout") == "nanogpt" and "vocab_size" not in raw:
@@ -203,11 +214,13 @@ def _entry(raw: dict[str, Any], index: int, path: str | Path, folder: Path) -> E
         return BrokenEntry(name, FormatError(path, error.reason, where=where), "min" in raw or "max" in raw, folder)
     data = raw.get("data")
     match = _TEXT.fullmatch(data) if data else None
+    task = _TASK.fullmatch(raw.get("choices", ""))
     resolved: dict[str, Any] = {
         "dir": folder / for_system(raw["dir"]),
         "data_path": folder / for_system(data) if data and not match else None,
         "text": (match[1], match[2]) if match else None,
-        "choices": folder / for_system(raw["choices"]) if "choices" in raw else None,
+        "choices": folder / for_system(raw["choices"]) if "choices" in raw and not task else None,
+        "own_task": task[1] if task else None,
         "folder": folder,
         "code": folder if isinstance(path, Path) else None,
     }

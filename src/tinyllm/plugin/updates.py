@@ -41,8 +41,8 @@ def updated_report(config: pytest.Config, report: dict[str, Any]) -> tuple[dict[
         return report, f"{NAME}: must only add keys to run and to rows' notes, got a report with another {wrong}"
     try:
         report_bytes(changed)
-    except FormatError as error:
-        return report, f"{NAME}: {error}"
+    except (FormatError, RecursionError) as error:  # a report inside itself
+        return report, f"{NAME}: {type(error).__name__}: {error}"
     return changed, ""
 
 
