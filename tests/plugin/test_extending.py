@@ -333,8 +333,13 @@ def test_nothing_that_a_checkpoint_says_is_imported(extended, arch):
 def test_no_code_is_looked_for_beside_a_checkpoint_or_in_the_working_folder(extended, monkeypatch):
     """A checkpoint in a folder with models/ is data; so is that folder, for a manifest that is no file."""
     monkeypatch.chdir(extended.path / "evals")
-    (row,) = run_zoo({"entry": [{"name": "a", "dir": "coin", "data": "t.bin"}]}, None)["rows"]
-    assert row["error"]["type"] == "UnknownFamilyError"
+    quiz = {"dir": "half", "choices": "c.jsonl", "metric": "answer_nll"}
+    entries = [{"name": "a", "dir": "coin", "data": "t.bin"}, {"name": "b", **quiz}]
+    entries.append({"name": "c", "dir": "half", "choices": "task:made"})
+    rows = run_zoo({"entry": entries}, None)["rows"]
+    assert rows[0]["error"]["type"] == "UnknownFamilyError"
+    assert rows[1]["error"]["message"].endswith("must be one of acc, acc_norm, got 'answer_nll'")
+    assert rows[2]["error"]["message"] == "unknown task 'made'; a task is a file tasks/NAME.py beside the manifest"
     elsewhere = extended.file("other/zoo.toml", entry("a", "../evals/coin", data="../evals/t.bin"))
     (row,) = run_zoo(elsewhere, None)["rows"]
     assert row["error"]["type"] == "UnknownFamilyError"
