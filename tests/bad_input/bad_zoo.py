@@ -35,13 +35,13 @@ BAD = {
     "data-is-text": ({"data": "c.jsonl"}, "FormatError", "c.jsonl: header bytes 0-8: must start with"),
     "nothing-to-score": (
         {"data": "none.bin"},
-        "ValueError",
-        "must have at least 2 tokens, of which the first is not scored, got 0",
+        "FormatError",
+        "must have at least 2 tokens, got 0: the first has no context, and is not scored",
     ),
     "one-token": (
         {"data": "one.bin"},
-        "ValueError",
-        "must have at least 2 tokens, of which the first is not scored, got 1",
+        "FormatError",
+        "must have at least 2 tokens, got 1: the first has no context, and is not scored",
     ),
     "unknown-text": ({"data": "text:stories/helout"}, "UsageError", "did you mean 'stories/heldout'?"),
     "windows-too-long": (

@@ -236,7 +236,7 @@ def test_a_config_that_names_no_family_is_an_error_and_never_skipped(small_zoo, 
     (small_zoo / "bigram" / "config.json").write_text(json.dumps(config))
     (row,) = rows_of(entry(small_zoo, "b", "bigram"))
     assert (row["status"], row["error"]["type"]) == ("error", "CheckpointError")
-    assert "bigram: the config must name its family in tl_arch" in row["error"]["message"]
+    assert "bigram: config: must name its family in tl_arch" in row["error"]["message"]
     with pytest.raises(CheckpointError, match="tl_arch"):
         load_model(small_zoo / "bigram")
 

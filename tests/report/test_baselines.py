@@ -14,10 +14,16 @@ from tinyllm.result import Result
 OK = {"metric": "acc", "value": 0.5, "lo": 0.25, "hi": 0.75, "n": 4, "status": "ok", "error": None}
 
 
-def a_run(value=1.0, extra=None):
+def a_run(right=(0, 2), extra=None):
     rows = {"a": blank_row("a") | OK} | (extra or {})
     report = report_document(suite="s", seed=1, names=tuple(rows), rows=rows, run={"base_key": "0" * 16})
-    return report, {"a": Result(0.5, 0.25, 0.75, 4, np.array([value, 0, 1, 0.0]), ("q", "r", "s", "t"))}
+    return report, {
+        "a": Result(0.5, 0.25, 0.75, 4, np.array([float(i in right) for i in range(4)]), ("q", "r", "s", "t"))
+    }
+
+
+def right_in(run):
+    return np.flatnonzero(run.results["a"].per_item).tolist()
 
 
 @pytest.fixture
@@ -26,19 +32,19 @@ def root(tmp_path):
 
 
 def test_runs_are_numbered_and_the_newest_is_the_one_meant(root):
-    folders = [save_baseline(root, "main", *a_run(value)) for value in (1.0, 2.0, 3.0)]
+    folders = [save_baseline(root, "main", *a_run(right)) for right in ((0, 1), (0, 2), (0, 3))]
     assert [folder.relative_to(root).as_posix() for folder in folders] == ["main/0001", "main/0002", "main/0003"]
     newest = read_baseline(root, "main")
-    assert (newest.label, newest.results["a"].per_item[0], newest.results["a"].ids[0]) == ("main/0003", 3.0, "q")
+    assert (newest.label, right_in(newest), newest.results["a"].ids[0]) == ("main/0003", [0, 3], "q")
     assert newest.rows["a"] == a_run()[0]["rows"][0]
     second = read_baseline(root, "main/0002")
-    assert (second.label, second.results["a"].per_item[0]) == ("main/0002", 2.0)
+    assert (second.label, right_in(second)) == ("main/0002", [0, 2])
 
 
 def test_a_saved_run_is_never_touched_again(root):
     first = save_baseline(root, "main", *a_run())
     before = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in first.iterdir()}
-    save_baseline(root, "main", *a_run(2.0))
+    save_baseline(root, "main", *a_run((1, 2)))
     assert {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in first.iterdir()} == before
     assert before.keys() == {"report.json", "items.safetensors", "SHA256SUMS"}
     assert all(path.stat().st_mode & 0o222 == 0 for path in first.iterdir())
@@ -48,7 +54,7 @@ def test_a_saved_run_is_never_touched_again(root):
 def test_a_number_that_another_run_takes_meanwhile_is_passed_over(root, monkeypatch):
     from tinyllm.report import baselines
 
-    save_baseline(root, "main", *a_run(1.0))
+    save_baseline(root, "main", *a_run((0, 1)))
     numbers_in, calls = baselines.numbers_in, []
 
     def late(folder):
@@ -56,14 +62,14 @@ def test_a_number_that_another_run_takes_meanwhile_is_passed_over(root, monkeypa
         return [] if len(calls) == 1 else numbers_in(folder)
 
     monkeypatch.setattr(baselines, "numbers_in", late)
-    assert save_baseline(root, "main", *a_run(2.0)).name == "0002"
-    assert read_baseline(root, "main/0001").results["a"].per_item[0] == 1.0
+    assert save_baseline(root, "main", *a_run((1, 2))).name == "0002"
+    assert right_in(read_baseline(root, "main/0001")) == [0, 1]
 
 
 def test_numbers_go_on_after_9999_and_beside_stray_files(root):
     save_baseline(root, "main", *a_run()).rename(root / "main" / "9999")
     (root / "main" / "README").write_text("why")
-    assert save_baseline(root, "main", *a_run(5.0)).name == "10000"
+    assert save_baseline(root, "main", *a_run((2, 3))).name == "10000"
     assert read_baseline(root, "main").label == "main/10000"
 
 

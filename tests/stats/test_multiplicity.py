@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
@@ -26,6 +26,7 @@ def test_adjusted_values_are_those_worked_by_hand(p, adjusted):
     assert holm(p) == pytest.approx(adjusted, abs=1e-15)
 
 
+@settings(max_examples=25)  # statsmodels takes its time
 @given(p=st.lists(st.floats(0, 1), min_size=1, max_size=40))
 def test_adjusted_values_are_statsmodels(p):
     assert holm(p) == pytest.approx(multipletests(p, method="holm")[1].tolist(), rel=1e-12, abs=1e-300)
