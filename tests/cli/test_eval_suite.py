@@ -103,3 +103,69 @@ def test_options_of_other_forms_are_refused(refused, suite, option):
     value = {"metric": "acc"}.get(option, "1")
     line = refused("eval", "--suite", "zoo", f"--{option}", value)
     assert line == f"tinyllm: tinyllm eval --suite does not take --{option}"
+
+
+def test_a_run_that_is_broken_off_keeps_its_rows_and_says_what_it_was_at(tinyllm, suite, here, monkeypatch):
+    from tinyllm.eval import zoo
+
+    suite(entry("a", max=9) + entry("b", "half", max=9) + entry("c", max=9))
+    load_model = zoo.load_model
+
+    def interrupted(path):
+        if path.name == "half":
+            raise KeyboardInterrupt
+        return load_model(path)
+
+    monkeypatch.setattr(zoo, "load_model", interrupted)
+    assert tinyllm("eval", "--suite", "zoo").status == 130
+    rows = Reported(here / "eval-report").rows
+    assert [(row["value"], (row["error"] or {}).get("type")) for row in rows.values()] == [
+        (8.0, None),
+        (None, "Interrupted"),
+        (None, "NotRun"),
+    ]
+    assert [row["gate"]["answer"] for row in rows.values()] == ["pass", "not-evaluated", "not-evaluated"]
+    assert Reported(here / "eval-report").report["complete"] is False
+    monkeypatch.setattr(zoo, "load_model", load_model)
+    assert tinyllm("eval", "--suite", "zoo").status == 0
+    assert Reported(here / "eval-report").report["complete"] is True
+
+
+def test_a_complete_report_is_not_lost_to_a_run_that_is_broken_off(tinyllm, suite, here, monkeypatch):
+    from tinyllm.eval import zoo
+
+    suite(entry("a") + entry("b", "half"))
+    tinyllm("eval", "--suite", "zoo")
+    before = (here / "eval-report/report.json").read_bytes()
+
+    def interrupt(path):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(zoo, "load_model", interrupt)
+    assert tinyllm("eval", "--suite", "zoo").status == 130
+    assert (here / "eval-report/report.json").read_bytes() == before
+    partial = json.loads((here / "eval-report/report.partial.json").read_text())
+    assert [row["error"]["type"] for row in partial["rows"]] == ["Interrupted", "NotRun"]
+    assert tinyllm("eval", "--suite", "zoo", "--overwrite").status == 130
+    assert json.loads((here / "eval-report/report.json").read_text())["complete"] is False
+
+
+def test_a_limit_takes_the_items_that_pytest_takes(tinyllm, suite, here, pytester, monkeypatch):
+    monkeypatch.chdir(here)
+    suite(SUITE)
+    tinyllm("eval", "--suite", "zoo", "--limit", "7")
+    (here / "evals/test_zoo.py").write_text(TEST_ENTRY)
+    (here / "tox.ini").write_text("[pytest]\n")
+    pytester.runpytest_inprocess(
+        "-n0", "-pno:cacheprovider", "evals", "--tinyllm-report=by-pytest", "--tinyllm-limit=7"
+    )
+    ours, theirs = Reported(here / "eval-report"), Reported(here / "by-pytest")
+    assert ours.rows["cloze"]["n"] == 7
+    assert (ours.row_bytes, ours.item_bytes) == (theirs.row_bytes, theirs.item_bytes)
+    assert ours.report["run"]["limit"] == theirs.report["run"]["limit"] == "7"
+
+
+def test_a_limit_that_is_none_is_refused(refused, suite):
+    suite(entry("a"))
+    line = refused("eval", "--suite", "zoo", "--limit", "0")
+    assert line == "tinyllm: a limit must be a number of items of at least 1, or a share such as 0.1, got '0'"

@@ -222,3 +222,23 @@ def test_what_was_asked_wrongly_is_exit_status_4(refused, suite):
     assert "must be unique" in refused("plan", "zoo")
     suite(entry("a"))
     assert refused("plan", "zoo", "--probe", "-1") == "tinyllm: --probe must be at least 0, got -1"
+
+
+@pytest.mark.parametrize("limit", ["5", "0.3"])
+def test_a_plan_of_a_part_has_the_counts_of_that_run(planned, tinyllm, suite, here, limit):
+    suite(ROWS)
+    tinyllm("eval", "--suite", "zoo", "--limit", limit)
+    rows = {row["name"]: row for row in json.loads((here / "eval-report/report.json").read_text())["rows"]}
+    plan = planned("--limit", limit)
+    for name, row in rows.items():
+        assert (plan[name]["n"], plan[name]["settings"]) == (row["n"], row["settings"])
+        assert plan[name]["n_truncated"] == row["notes"].get("n_truncated")
+    assert plan["windows"]["n"] == {"5": 5, "0.3": 60}[limit]  # 199 tokens
+    assert plan["windows"]["calls"] == {"5": 1, "0.3": 10}[limit]  # 61 tokens: 16, then 9 windows of 5 new ones
+
+
+def test_a_limit_that_is_none_is_refused(refused, suite):
+    suite(ROWS)
+    assert "a limit must be a number of items of at least 1, or a share such as 0.1" in refused(
+        "plan", "zoo", "--limit", "nan"
+    )

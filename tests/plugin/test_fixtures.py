@@ -190,3 +190,11 @@ def test_without_a_manifest_the_fixtures_say_where_it_was_looked_for(plain, proj
 def test_a_test_by_entry_may_do_without_the_checkpoint_fixture(plain, project):
     plain("def test_plain(zoo_entry, evaluate): assert evaluate(zoo_entry).n in (199, 40)\n").assert_outcomes(passed=3)
     assert project.reported.report["complete"] is True
+
+
+def test_a_checkpoint_that_is_not_the_pinned_one_is_not_handed_out(project):
+    project.manifest(entry("a", sha256="0" * 64))
+    project.file("evals/test_plain.py", "def test_a(checkpoint):\n    checkpoint('a')\n")
+    result = project.run("evals/test_plain.py")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*a: CheckpointError: *uniform: must hash to the manifest's sha256 0000*"])

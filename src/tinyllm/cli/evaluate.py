@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tinyllm.cli.progress import bar
 from tinyllm.errors import UsageError
 from tinyllm.metrics import METRICS, TEXT_METRICS
+from tinyllm.report.reportfile import ReportFile
 from tinyllm.report.rows import Row, passes
 from tinyllm.report.store import check_writable, write_run
 from tinyllm.report.table import number, table_lines
@@ -50,6 +51,10 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--report", metavar="DIR", type=Path, help="write report.json and items.safetensors (suite: eval-report)"
     )
+    parser.add_argument("--limit", metavar="N|0.1", help="suite: score N items of each row, or a share of them")
+    parser.add_argument(
+        "--overwrite", action="store_true", default=None, help="suite: an unfinished run replaces a complete report"
+    )
     parser.add_argument(
         "--undecided", choices=("fail", "warn"), default="fail", help="what an undecided gate counts as"
     )
@@ -63,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
         _only(options, "eval ppl", set(TEXT_OPTIONS))
         return _perplexity(options)
     if options.suite is not None:
-        _only(options, "eval --suite", {"suite", "seed", "report"})
+        _only(options, "eval --suite", {"suite", "seed", "report", "limit", "overwrite"})
         return _suite(options)
     if options.task is not None:
         _only(options, "eval --task", {"task", "metric", "max_len", "seed", "report"})
@@ -74,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _only(options: argparse.Namespace, form: str, used: set[str]) -> None:
-    every = {*TEXT_OPTIONS, "suite", "task", "metric", "max_len", "seed", "report"}
+    every = {*TEXT_OPTIONS, "suite", "task", "metric", "max_len", "seed", "report", "limit", "overwrite"}
     wrong = [key for key in sorted(every - used) if getattr(options, key) is not None]
     if form == "eval --suite" and options.model:
         wrong.append("model")
@@ -143,18 +148,30 @@ def find_suite(name: str) -> Path:
 
 
 def _suite(options: argparse.Namespace) -> int:
+    from tinyllm.eval.limit import parse_limit
     from tinyllm.eval.zoo import evaluate_manifest
     from tinyllm.formats.manifest import load
 
     path = find_suite(options.suite)
     seed = load(path).seed if options.seed is None else options.seed
+    limit = None if options.limit is None else parse_limit(options.limit)
     folder = options.report or Path("eval-report")
     check_writable(folder)
-    report, results = evaluate_manifest(path, None, seed, on_row=bar)
+    file = ReportFile(folder, overwrite=bool(options.overwrite), option="--overwrite", limited=limit is not None)
+    begun = False
+
+    def save(report: dict[str, Any], results: dict[str, Result]) -> None:
+        nonlocal begun
+        file.save(report, results) if begun else file.begin(report)
+        begun = True
+
+    report, results = evaluate_manifest(path, None, seed, limit=limit, on_row=bar, on_report=save)
     _print_report(report, as_json=options.json)  # before it is written: a full disk does not cost the numbers
-    written = write_run(folder, report, results)
-    if not options.json:
-        print(f"report: {written}")
+    file.end(report, results)
+    if file.error is not None:
+        raise file.error
+    for line in file.lines():
+        print(line, file=sys.stderr if options.json else sys.stdout)
     return _status(report["rows"], options.undecided)
 
 

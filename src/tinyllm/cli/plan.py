@@ -31,6 +31,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--probe", metavar="N", type=int, default=3, help="calls to time a row; 0: no time estimate (default: 3)"
     )
+    parser.add_argument("--limit", metavar="N|0.1", help="of a run with such a limit (default: all items)")
     parser.add_argument("--json", action="store_true", help="print the plan as JSON")
     parser.set_defaults(run=run)
 
@@ -38,19 +39,22 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Plan every row and print."""
     from tinyllm.eval.checkpoints import Checkpoints
+    from tinyllm.eval.limit import Limit, parse_limit
     from tinyllm.eval.plan import plan_entry
     from tinyllm.eval.zoo import loader
     from tinyllm.formats.manifest import Entry, load
+    from tinyllm.rng import PCG32
 
     if options.probe < 0:
         raise ValueError(f"--probe must be at least 0, got {options.probe}")
     path: Path = find_suite(options.manifest)
     suite = load(path)
+    limit = None if options.limit is None else Limit(parse_limit(options.limit), PCG32(suite.seed).next_u64())
     remembered = Checkpoints(loader(suite.code))
     needed = Counter(entry.dir for entry in suite.entries if isinstance(entry, Entry))
     plans: list[RowPlan] = []
     for entry in suite.entries:
-        plans.append(plan_entry(entry, load=remembered, probe_calls=options.probe))
+        plans.append(plan_entry(entry, load=remembered, limit=limit, probe_calls=options.probe))
         if isinstance(entry, Entry):
             needed[entry.dir] -= 1
             if not needed[entry.dir]:

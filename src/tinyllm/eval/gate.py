@@ -8,8 +8,10 @@ decide it, were the value to stay. Example: value 2.15, interval [2.08, 2.22], m
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
+from tinyllm.formats.manifest import BrokenEntry, Manifest
 from tinyllm.report.rows import NOT_EVALUATED, Row
 
 Gate = dict[str, Any]
@@ -46,6 +48,21 @@ def unjudged(row: Row, minimum: float | None = None, maximum: float | None = Non
     """The gate of a row without a number; the bounds are None where the entry is too broken to say them."""
     message = f"no number to hold against the gate: the row is {row['status']}"
     return {"min": minimum, "max": maximum, "answer": NOT_EVALUATED, "message": message}
+
+
+def with_gates(rows: Mapping[str, Row], manifest: Manifest) -> dict[str, Row]:
+    """The rows, where each that was never scored says of its entry's gate that nothing was held against it."""
+    found = dict(rows)
+    for entry in manifest.entries:
+        row = found.get(entry.name)
+        if row is None or row["gate"] is not None or row["status"] == "ok":
+            continue
+        if isinstance(entry, BrokenEntry):
+            gate = unjudged(row) if entry.gated else None
+        else:
+            gate = judge(row, entry.min, entry.max)
+        found[entry.name] = {**row, "gate": gate}
+    return found
 
 
 def _judge_side(row: Row, side: str, bound: float) -> tuple[str, str]:

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyllm.errors import UnknownFamilyError
+from tinyllm.eval.limit import Limit, limit_items, limit_text
 from tinyllm.eval.prepare import ChoiceTask, metric_of, prepare_choices, prepare_text, task_name
 from tinyllm.formats.checkpoints import read_config
 from tinyllm.formats.manifest import BrokenEntry, Entry
@@ -90,6 +91,7 @@ def plan_entry(
     entry: Entry | BrokenEntry,
     *,
     load: Callable[[Path], Any],
+    limit: Limit | None = None,
     probe_calls: int = PROBE_CALLS,
     clock: Clock = time.perf_counter,
 ) -> RowPlan:
@@ -101,6 +103,8 @@ def plan_entry(
         From `tinyllm.formats.manifest.load`.
     load
         Loads a checkpoint (`tinyllm.eval.zoo.load_model`, or one that remembers).
+    limit
+        How much of the data the run is to score; None for all of it.
     probe_calls
         How many calls of the model the probe times (of a multiple-choice task a call is a choice); 0 for none.
     clock
@@ -118,7 +122,7 @@ def plan_entry(
         known["arch"] = str(config.get("tl_arch") or config.get("model_type") or "") or None
         model = load_pinned(entry, load)
         with one_thread():
-            work = _choices(entry, row, model) if entry.has_items else _text(entry, row, model)
+            work = _choices(entry, row, model, limit) if entry.has_items else _text(entry, row, model, limit)
             time_s = _probe(work, probe_calls, clock) if probe_calls else None
     except UnknownFamilyError as error:
         return RowPlan(entry.name, **known, status="skipped", error=_told(error, entry.folder))
@@ -144,16 +148,18 @@ def _told(error: Exception, folder: Path | None) -> str:
     return f"{type(error).__name__}: {message if folder is None else message.replace(f'{folder}/', '')}"
 
 
-def _text(entry: Entry, row: Row, model: Any) -> _Work:
+def _text(entry: Entry, row: Row, model: Any, limit: Limit | None) -> _Work:
     from tinyllm.scoring.forward import as_ids, target_log_probs
     from tinyllm.scoring.windows import windows
 
     data: TokenFile = prepare_text(entry, row, model)
+    cut_by = row["settings"]
+    data = limit_text(data, row, limit)
     n = len(data.ids)
     metric_of(entry, row).estimate(np.zeros(min(max(n - 1, 0), 1)), data.n_bytes)  # refuses what it will refuse
-    if not row["settings"]:
+    if not cut_by:
         return _Work(np.array([n]), lambda _: model.nll(as_ids(data.ids[:PROBE_TOKENS])), {"n": n - 1})
-    cut = list(windows(n, **row["settings"]))
+    cut = list(windows(n, **cut_by))
 
     def call(i: int) -> object:
         inside = as_ids(data.ids[cut[i].start : cut[i].end])
@@ -162,10 +168,11 @@ def _text(entry: Entry, row: Row, model: Any) -> _Work:
     return _Work(np.array([window.end - window.start for window in cut]), call, {"n": n - 1})
 
 
-def _choices(entry: Entry, row: Row, model: Any) -> _Work:
+def _choices(entry: Entry, row: Row, model: Any, limit: Limit | None) -> _Work:
     from tinyllm.scoring.forward import target_log_probs
 
     task = prepare_choices(entry, row, model)
+    task = task._replace(items=limit_items(task.items, row, limit))
     rows = list(_encoded(task))
     n_truncated = len({i for i, choice in rows if choice.truncated})
     n_merged = sum(choice.merged for _, choice in rows)

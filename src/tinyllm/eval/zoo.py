@@ -15,6 +15,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tinyllm.errors import CheckpointError, UnknownFamilyError
 from tinyllm.eval.checkpoints import Checkpoints
-from tinyllm.eval.gate import judge, unjudged
+from tinyllm.eval.gate import judge, unjudged, with_gates
 from tinyllm.eval.limit import Limit, limit_items, limit_text
 from tinyllm.eval.lm import score_items, strided_nlls
 from tinyllm.eval.prepare import metric_of, prepare_choices, prepare_text, task_name, window_settings
@@ -35,7 +36,7 @@ from tinyllm.formats.report import write_report
 from tinyllm.metrics import Metric, estimate, own_facts
 from tinyllm.models import find_family, hf
 from tinyllm.report.assemble import report_document, run_facts
-from tinyllm.report.rows import Row, blank_row, failed_row
+from tinyllm.report.rows import Row, blank_row, failed_row, interrupted_row, missing_row
 from tinyllm.result import Result
 from tinyllm.rng import PCG32, stream
 from tinyllm.scoring.forward import Model, as_ids
@@ -338,27 +339,59 @@ def evaluate_manifest(
     rng: PCG32 | None,
     seed: int = 0,
     *,
+    limit: int | Fraction | None = None,
     on_row: Callable[[str], OnProgress | None] | None = None,
+    on_report: Callable[[dict[str, Any], dict[str, Result]], None] | None = None,
 ) -> tuple[dict[str, Any], dict[str, Result]]:
-    """`run_zoo`, with the per-item results by row name; `on_row` is told each row and may follow its progress."""
+    """`run_zoo`, with the per-item results by row name.
+
+    Parameters
+    ----------
+    manifest, rng, seed
+        As `run_zoo`.
+    limit
+        How many items of each row are scored, or which share of them; None for all.
+    on_row
+        Told each row's name as it begins; what it returns follows the row's progress.
+    on_report
+        Given the report as it stands, with a row for every entry, and the results: at the start, and as each row begins
+        and ends. Whoever writes it down loses nothing but the row that was being scored.
+    """
     started = datetime.now(UTC)
     suite = load(manifest)
     base_key = (PCG32(seed) if rng is None else rng).next_u64()
-    rows: dict[str, Row] = {}
+    part = None if limit is None else Limit(limit, base_key)
+    names = [entry.name for entry in suite.entries]
+    rows: dict[str, Row] = {name: missing_row(name, selected=True) for name in names}
     results: dict[str, Result] = {}
+    facts = partial(
+        run_facts,
+        started,
+        base_key=base_key,
+        manifest=str(manifest) if isinstance(manifest, str | Path) else None,
+        workers=0,
+        limit=None if limit is None else str(limit),
+    )
+    document = partial(report_document, suite=suite.name, seed=seed, names=names)
+
+    def tell() -> None:
+        if on_report is not None:
+            on_report(document(rows=with_gates(rows, suite), run=facts(ended=False), ended=False), results)
+
+    tell()
     remembered = Checkpoints(loader(suite.code))
     needed = Counter(entry.dir for entry in suite.entries if isinstance(entry, Entry))
     for entry in suite.entries:
+        rows[entry.name] = interrupted_row(entry.name)
+        tell()
         on_progress = on_row(entry.name) if on_row is not None else None
-        row, result = evaluate_entry(entry, stream(base_key, entry.name), load=remembered, on_progress=on_progress)
-        rows[entry.name] = row
+        own = stream(base_key, entry.name)
+        rows[entry.name], result = evaluate_entry(entry, own, load=remembered, limit=part, on_progress=on_progress)
         if result is not None:
             results[entry.name] = result
+        tell()
         if isinstance(entry, Entry):
             needed[entry.dir] -= 1
             if not needed[entry.dir]:
                 remembered.forget(entry.dir)
-    source = str(manifest) if isinstance(manifest, str | Path) else None
-    run = run_facts(started, base_key=base_key, manifest=source, workers=0)
-    names = [entry.name for entry in suite.entries]
-    return report_document(suite=suite.name, seed=seed, names=names, rows=rows, run=run), results
+    return document(rows=rows, run=facts()), results

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ __all__ = ["SCHEMA", "check_report", "read_items", "read_report", "write_items",
 SCHEMA = "tinyllm/eval-results/1"
 
 
-def check_report(report: Any, path: str | Path) -> None:
+def check_report(report: Any, path: str | Path, *, checked: Iterable[Mapping[str, Any]] = ()) -> None:
     """Hold a report against its schema, and against the two rules no schema can state.
 
     Parameters
@@ -27,13 +27,21 @@ def check_report(report: Any, path: str | Path) -> None:
         Plain JSON values.
     path
         The file, or a name for it.
+    checked
+        Rows that were found valid before: a run that writes its report after every row has only the new one looked at.
 
     Raises
     ------
     FormatError
         With the path into the document; also when two rows share a name or a value lies outside its own interval.
     """
-    validate(report, "eval-results", path)
+    known = {row["name"]: row for row in checked}
+    new = [row for row in report["rows"] if known.get(row["name"]) != row] if known else None
+    try:
+        validate(report if new is None else {**report, "rows": new}, "eval-results", path)
+    except FormatError:
+        validate(report, "eval-results", path)  # again, for the row's place in the whole
+        raise
     first: dict[str, int] = {}
     for index, row in enumerate(report["rows"]):
         name, value = row["name"], row["value"]
@@ -57,7 +65,9 @@ def _in_schema_order(report: Mapping[str, Any]) -> dict[str, Any]:
     return ordered
 
 
-def report_bytes(report: Mapping[str, Any], path: str | Path = "report") -> bytes:
+def report_bytes(
+    report: Mapping[str, Any], path: str | Path = "report", *, checked: Iterable[Mapping[str, Any]] = ()
+) -> bytes:
     """The validated report as its file has it: schema order, two spaces of indent, numbers by ``repr``, UTF-8.
 
     Half a surrogate pair in an error's message (a file name that is no text) is written as its JSON escape, so that
@@ -69,18 +79,20 @@ def report_bytes(report: Mapping[str, Any], path: str | Path = "report") -> byte
         Plain JSON values.
     path
         The file it is for, for the message.
+    checked
+        As `check_report`.
 
     Raises
     ------
     FormatError
         When the report is not valid.
     """
-    check_report(report, path)
+    check_report(dict(report), path, checked=checked)
     text = json.dumps(_in_schema_order(report), indent=2, ensure_ascii=False, allow_nan=False)
     return text.encode("utf-8", "backslashreplace") + b"\n"
 
 
-def write_report(report: Mapping[str, Any], path: str | Path) -> None:
+def write_report(report: Mapping[str, Any], path: str | Path, *, checked: Iterable[Mapping[str, Any]] = ()) -> None:
     """Validate a report and write it atomically; missing folders are made.
 
     Parameters
@@ -89,13 +101,15 @@ def write_report(report: Mapping[str, Any], path: str | Path) -> None:
         Plain JSON values.
     path
         The file; the old one stays whole when this fails.
+    checked
+        As `check_report`.
 
     Raises
     ------
     FormatError
         When the report is not valid (the old file stays), or the folder cannot be written.
     """
-    write_atomic(path, report_bytes(report, path))
+    write_atomic(path, report_bytes(report, path, checked=checked))
 
 
 def read_report(path: str | Path) -> dict[str, Any]:

@@ -203,7 +203,9 @@ def checkpoint(request: pytest.FixtureRequest) -> Generator[Callable[[str], Any]
         try:
             if isinstance(entry, BrokenEntry):
                 raise entry.error
-            return evaluations.checkpoints(entry.dir)
+            from tinyllm.eval.zoo import load_pinned
+
+            return load_pinned(entry, evaluations.checkpoints)
         except UnknownFamilyError as error:
             pytest.skip(f"{name}: {error}")
         except TinyllmError as error:

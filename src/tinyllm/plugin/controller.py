@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tinyllm.errors import TinyllmError
+from tinyllm.eval.gate import with_gates
 from tinyllm.formats.manifest import Manifest
 from tinyllm.plugin.crashes import how_it_ended
 from tinyllm.plugin.items import entry_of
@@ -23,10 +24,10 @@ from tinyllm.plugin.journal import JOURNAL, Journal
 from tinyllm.plugin.ledger import Ledger
 from tinyllm.plugin.options import Options
 from tinyllm.plugin.regression import Regression
-from tinyllm.plugin.reportfile import ReportFile
 from tinyllm.plugin.updates import updated_report
 from tinyllm.plugin.wire import unpack
 from tinyllm.report.assemble import report_document, run_facts
+from tinyllm.report.reportfile import ReportFile
 from tinyllm.report.rows import Row
 from tinyllm.report.store import check_writable
 from tinyllm.report.table import table_lines
@@ -55,7 +56,10 @@ class Controller:
         self._config, self._options, self._manifest = config, options, manifest
         self._started = datetime.now(UTC)
         self._dry = any(config.getoption(option, default=False) for option in DRY)
-        self._file = ReportFile(options.report, overwrite=options.overwrite, limited=options.limit is not None)
+        limited = options.limit is not None
+        self._file = ReportFile(
+            options.report, overwrite=options.overwrite, option="--tinyllm-overwrite", limited=limited
+        )
         run_id = f"{self._started.isoformat()} {os.getpid()} {secrets.token_hex(4)}"
         self._journal = Journal(options.report / JOURNAL, run_id)
         self.ledger = Ledger()
@@ -209,7 +213,7 @@ class Controller:
         report, self._hook_fault = updated_report(self._config, report)
         self._written = report["rows"]
         self._file.end(report, self.ledger.results)
-        if self._file.fault:  # after hours of work: the table is still shown
+        if self._file.error is not None:  # after hours of work: the table is still shown
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
         else:
             self._journal.clear()
@@ -232,7 +236,7 @@ class Controller:
             ended=ended,
             limit=str(self._options.limit) if self._options.limit is not None else None,
         )
-        rows = self.ledger.rows(names, self._reason)
+        rows = with_gates(self.ledger.rows(names, self._reason), manifest)
         return report_document(suite=manifest.name, seed=manifest.seed, names=names, rows=rows, run=run, ended=ended)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
@@ -242,7 +246,7 @@ class Controller:
             for line in table_lines(self._written):
                 terminalreporter.line(line)
             for line in self._file.lines():
-                terminalreporter.line(line, red=bool(self._file.fault))
+                terminalreporter.line(line, red=self._file.error is not None)
         if self._hook_fault:
             terminalreporter.line(f"FAILED {self._hook_fault}", red=True)
         self._regression.print_to(terminalreporter)

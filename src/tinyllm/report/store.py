@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,14 @@ def has_complete_report(folder: Path, *, limited: bool = True) -> bool:
     return bool(report["complete"]) and (limited or report["run"].get("limit") is None)
 
 
-def write_run(folder: Path, report: Mapping[str, Any], results: Mapping[str, Result], *, partial: bool = False) -> Path:
+def write_run(
+    folder: Path,
+    report: Mapping[str, Any],
+    results: Mapping[str, Result],
+    *,
+    partial: bool = False,
+    checked: Sequence[Row] = (),
+) -> Path:
     """Write both files, the report last, so that a report on disk always has its items; returns the report's path.
 
     Parameters
@@ -65,6 +72,8 @@ def write_run(folder: Path, report: Mapping[str, Any], results: Mapping[str, Res
         The report, and the result of every row that has a number.
     partial
         Write ``report.partial.json`` and its items instead, beside a complete report that stays.
+    checked
+        Rows of a report that was written before: those are not held against the schema again.
 
     Raises
     ------
@@ -73,11 +82,13 @@ def write_run(folder: Path, report: Mapping[str, Any], results: Mapping[str, Res
     """
     path = folder / (PARTIAL_REPORT_FILE if partial else REPORT_FILE)
     write_items(items_file(path), {name: (result.per_item, result.ids) for name, result in results.items()})
-    write_report(dict(report), path)
+    write_report(report, path, checked=checked)
     return path
 
 
-def write_report_alone(folder: Path, report: Mapping[str, Any], *, partial: bool = False) -> Path:
+def write_report_alone(
+    folder: Path, report: Mapping[str, Any], *, partial: bool = False, checked: Sequence[Row] = ()
+) -> Path:
     """`write_run` where the results are those written before: the items beside the report stay.
 
     Raises
@@ -86,7 +97,7 @@ def write_report_alone(folder: Path, report: Mapping[str, Any], *, partial: bool
         As `write_run`.
     """
     path = folder / (PARTIAL_REPORT_FILE if partial else REPORT_FILE)
-    write_report(dict(report), path)
+    write_report(report, path, checked=checked)
     return path
 
 

@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from tinyllm.errors import TinyllmError
-from tinyllm.report.store import REPORT_FILE, has_complete_report, remove_run, write_report_alone, write_run
+from tinyllm.report.store import (
+    PARTIAL_REPORT_FILE,
+    REPORT_FILE,
+    has_complete_report,
+    remove_run,
+    write_report_alone,
+    write_run,
+)
 from tinyllm.result import Result
 
 Report = Mapping[str, Any]
@@ -26,25 +33,29 @@ class ReportFile:
         The report folder.
     overwrite
         Replace a complete report from the start.
+    option
+        What a person sets for that, as ``--tinyllm-overwrite``.
     limited
         The run scores a part of the items, and so is not complete beside a report that has all of them.
     """
 
-    def __init__(self, folder: Path, *, overwrite: bool, limited: bool = False) -> None:
-        self._folder, self._overwrite, self._limited = folder, overwrite, limited
+    def __init__(self, folder: Path, *, overwrite: bool, option: str, limited: bool = False) -> None:
+        self._folder, self._overwrite, self._option, self._limited = folder, overwrite, option, limited
         self._kept = ""
-        self._placed = False
+        self._placed: bool | None = None
         self._partial: bool | None = None
         self._rows: list[Any] = []
         self._results: set[str] | None = None
         self._path = folder / REPORT_FILE
-        self.fault = ""
+        self.error: TinyllmError | None = None
 
     def begin(self, report: Report) -> None:
-        """Where no report is in the way, have one with no row run: the run may end before it knows its items."""
-        if not (self._folder / REPORT_FILE).exists():
-            self._placed = True
-            self._write(report, {}, partial=False)
+        """Where no file is in the way, have a report with no row run: the run may end before it knows its items."""
+        for partial, name in enumerate((REPORT_FILE, PARTIAL_REPORT_FILE)):
+            if not (self._folder / name).exists():
+                self._placed = bool(partial)
+                self._write(report, {}, partial=self._placed)
+                return
 
     def save(self, report: Report, results: Mapping[str, Result]) -> None:
         """Write what is known, if it changed; the run goes on whatever the disk says."""
@@ -53,26 +64,26 @@ class ReportFile:
         self._write(report, results, partial=self._is_partial())
 
     def end(self, report: Report, results: Mapping[str, Result]) -> None:
-        """Write the last word; `fault` has the system's reason when it cannot be written."""
+        """Write the last word; `error` is why, when it cannot be written."""
         partial = self._is_partial() and not self._replaces(report)
         self._results = None
         self._write(report, results, partial=partial)
-        if not partial and not self.fault:
+        if not partial and self.error is None:
             remove_run(self._folder, partial=True)
 
     def withdraw(self) -> None:
         """The run does not concern the report: take away what `begin` put there."""
-        if self._placed:
-            remove_run(self._folder)
+        if self._placed is not None:
+            remove_run(self._folder, partial=self._placed)
 
     def lines(self) -> list[str]:
         """Where the report is, for a person."""
-        if self.fault:
-            return [f"the report was not written: {self.fault}"]
+        if self.error is not None:
+            return [f"the report was not written: {self.error}"]
         lines = [f"report: {os.path.relpath(self._path)}"]
         if self._path.name != REPORT_FILE:
             kept = f"{os.path.relpath(self._folder / REPORT_FILE)} is"
-            lines.append(f"{self._kept}, and {kept}: it was left as it was (--tinyllm-overwrite replaces it)")
+            lines.append(f"{self._kept}, and {kept}: it was left as it was ({self._option} replaces it)")
         return lines
 
     def _replaces(self, report: Report) -> bool:
@@ -84,18 +95,17 @@ class ReportFile:
 
     def _is_partial(self) -> bool:
         if self._partial is None:
-            self._partial = not self._overwrite and not self._placed and has_complete_report(self._folder)
+            self._partial = not self._overwrite and self._placed is not False and has_complete_report(self._folder)
         return self._partial
 
     def _write(self, report: Report, results: Mapping[str, Result], *, partial: bool) -> None:
         try:
             if set(results) == self._results:
-                self._path = write_report_alone(self._folder, report, partial=partial)
+                self._path = write_report_alone(self._folder, report, partial=partial, checked=self._rows)
             else:
-                self._path = write_run(self._folder, report, results, partial=partial)
-            self.fault = ""
+                self._path = write_run(self._folder, report, results, partial=partial, checked=self._rows)
+            self.error = None
         except TinyllmError as error:
-            self.fault = str(error)
-            self._results = None
+            self.error, self._results = error, None
             return
         self._rows, self._results = report["rows"], set(results)
