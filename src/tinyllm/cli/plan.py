@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tinyllm.cli.evaluate import find_suite
+from tinyllm.report.table import aligned
 
 if TYPE_CHECKING:
     from tinyllm.eval.plan import RowPlan
 
 COLUMNS = ("row", "metric", "n", "calls", "tokens read", "cut", "memory", "time", "")
-LEFT = {"row", "metric", ""}
+RIGHT = {"n", "calls", "tokens read", "cut", "memory", "time"}
 
 
 def add_parser(commands: Any) -> None:
@@ -69,14 +70,7 @@ def run(options: argparse.Namespace) -> int:
 
 def plan_lines(plans: Sequence[RowPlan]) -> Iterator[str]:
     """The table, its sums, and what they leave out."""
-    table = [COLUMNS, *map(_cells, plans)]
-    widths = [max(len(line[i]) for line in table) for i in range(len(COLUMNS))]
-    for line in table:
-        padded = [
-            cell.ljust(width) if column in LEFT else cell.rjust(width)
-            for cell, width, column in zip(line, widths, COLUMNS, strict=True)
-        ]
-        yield "  ".join(padded).rstrip()
+    yield from aligned([COLUMNS, *map(_cells, plans)], RIGHT)
     ready = [plan for plan in plans if plan.status == "ok"]
     times = [plan.time_s for plan in ready if plan.time_s is not None]
     took = f", about {_seconds(sum(times))} of scoring in one process" if times else ""

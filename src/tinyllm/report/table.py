@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from tinyllm.report.rows import Row
 
@@ -52,11 +52,15 @@ def cells(row: Row) -> tuple[str, ...]:
 
 def table_lines(rows: Sequence[Row]) -> Iterator[str]:
     """The table, a line each: a heading, then one line a row; the last column is as long as it needs to be."""
-    table = [COLUMNS, *map(cells, rows)]
-    widths = [max(len(line[i]) for line in table) for i in range(len(COLUMNS))]
+    return aligned([COLUMNS, *map(cells, rows)], RIGHT)
+
+
+def aligned(table: Sequence[Sequence[str]], right: Container[str]) -> Iterator[str]:
+    """The lines of a table whose first is its heading; the columns named in `right` are flush right."""
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for line in table:
         padded = [
-            cell.rjust(width) if column in RIGHT else cell.ljust(width)
-            for cell, width, column in zip(line, widths, COLUMNS, strict=True)
+            cell.rjust(width) if heading in right else cell.ljust(width)
+            for cell, width, heading in zip(line, widths, table[0], strict=True)
         ]
         yield "".join(c if c.isprintable() else "?" for c in "  ".join(padded)).rstrip()
