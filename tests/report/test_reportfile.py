@@ -107,3 +107,14 @@ def test_a_row_is_held_against_the_schema_once_and_a_wrong_one_is_named_by_its_p
     file.save(document(b=done("b"), c=wrong), {})
     assert isinstance(file.error, FormatError)
     assert "rows[2].status: must be one of 'ok', 'error', 'skipped', got 'fine'" in str(file.error)
+
+
+def test_the_file_is_what_json_dumps_gives_however_often_it_was_written_before(folder):
+    file = report_file(folder)
+    file.begin(document())
+    for rows in ({"b": done("b")}, {"b": done("b"), "c": failed_row(done("c"), "error", "é", 'a "b"\n c')}):
+        last = document(**rows)
+        file.save(last, {})
+        text = (folder / "report.json").read_text(encoding="utf-8")
+        assert text == json.dumps(json.loads(text), indent=2, ensure_ascii=False) + "\n"
+        assert json.loads(text)["rows"] == last["rows"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,11 @@ __all__ = ["SCHEMA", "check_report", "read_items", "read_report", "write_items",
 
 SCHEMA = "tinyllm/eval-results/1"
 
+Written = dict[str, tuple[Mapping[str, Any], str]]
+"""Rows that were written, by name, each with its text in the file."""
 
-def check_report(report: Any, path: str | Path, *, checked: Iterable[Mapping[str, Any]] = ()) -> None:
+
+def check_report(report: Any, path: str | Path, *, written: Written | None = None) -> None:
     """Hold a report against its schema, and against the two rules no schema can state.
 
     Parameters
@@ -27,18 +30,19 @@ def check_report(report: Any, path: str | Path, *, checked: Iterable[Mapping[str
         Plain JSON values.
     path
         The file, or a name for it.
-    checked
-        Rows that were found valid before: a run that writes its report after every row has only the new one looked at.
+    written
+        Rows that were written before, and so are valid: only others are held against the schema.
 
     Raises
     ------
     FormatError
         With the path into the document; also when two rows share a name or a value lies outside its own interval.
     """
-    known = {row["name"]: row for row in checked}
-    new = [row for row in report["rows"] if known.get(row["name"]) != row] if known else None
+    new = report
+    if written:
+        new = {**report, "rows": [row for row in report["rows"] if _text_of(row, written) is None]}
     try:
-        validate(report if new is None else {**report, "rows": new}, "eval-results", path)
+        validate(new, "eval-results", path)
     except FormatError:
         validate(report, "eval-results", path)  # again, for the row's place in the whole
         raise
@@ -65,9 +69,16 @@ def _in_schema_order(report: Mapping[str, Any]) -> dict[str, Any]:
     return ordered
 
 
-def report_bytes(
-    report: Mapping[str, Any], path: str | Path = "report", *, checked: Iterable[Mapping[str, Any]] = ()
-) -> bytes:
+def _dumps(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def _text_of(row: Mapping[str, Any], written: Written | None) -> str | None:
+    before, text = (written or {}).get(row["name"], (None, ""))
+    return text if before == row else None
+
+
+def report_bytes(report: Mapping[str, Any], path: str | Path = "report", *, written: Written | None = None) -> bytes:
     """The validated report as its file has it: schema order, two spaces of indent, numbers by ``repr``, UTF-8.
 
     Half a surrogate pair in an error's message (a file name that is no text) is written as its JSON escape, so that
@@ -79,20 +90,33 @@ def report_bytes(
         Plain JSON values.
     path
         The file it is for, for the message.
-    checked
-        As `check_report`.
+    written
+        Rows as they were written before; the report's are added. Whoever writes a report after every row keeps one of
+        these, and each row is held against the schema and put into words once.
 
     Raises
     ------
     FormatError
         When the report is not valid.
     """
-    check_report(dict(report), path, checked=checked)
-    text = json.dumps(_in_schema_order(report), indent=2, ensure_ascii=False, allow_nan=False)
-    return text.encode("utf-8", "backslashreplace") + b"\n"
+    check_report(dict(report), path, written=written)
+    ordered = _in_schema_order(report)
+    rows, ordered["rows"] = ordered["rows"], []
+    texts = []
+    for row in rows:
+        text = _text_of(row, written)
+        if text is None:
+            text = _dumps(row).replace("\n", "\n    ")  # a string holds no bare newline: each is one of the layout
+            if written is not None:
+                written[row["name"]] = (row, text)
+        texts.append(text)
+    whole = _dumps(ordered)
+    if texts:
+        whole = whole.removesuffix("[]\n}") + "[\n    " + ",\n    ".join(texts) + "\n  ]\n}"
+    return whole.encode("utf-8", "backslashreplace") + b"\n"
 
 
-def write_report(report: Mapping[str, Any], path: str | Path, *, checked: Iterable[Mapping[str, Any]] = ()) -> None:
+def write_report(report: Mapping[str, Any], path: str | Path, *, written: Written | None = None) -> None:
     """Validate a report and write it atomically; missing folders are made.
 
     Parameters
@@ -101,15 +125,15 @@ def write_report(report: Mapping[str, Any], path: str | Path, *, checked: Iterab
         Plain JSON values.
     path
         The file; the old one stays whole when this fails.
-    checked
-        As `check_report`.
+    written
+        As `report_bytes`.
 
     Raises
     ------
     FormatError
         When the report is not valid (the old file stays), or the folder cannot be written.
     """
-    write_atomic(path, report_bytes(report, path, checked=checked))
+    write_atomic(path, report_bytes(report, path, written=written))
 
 
 def read_report(path: str | Path) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tinyllm.errors import TinyllmError
+from tinyllm.formats.report import Written
 from tinyllm.report.store import (
     PARTIAL_REPORT_FILE,
     REPORT_FILE,
@@ -45,6 +46,7 @@ class ReportFile:
         self._placed: bool | None = None
         self._partial: bool | None = None
         self._rows: list[Any] = []
+        self._written: Written = {}
         self._results: set[str] | None = None
         self._path = folder / REPORT_FILE
         self.error: TinyllmError | None = None
@@ -101,9 +103,9 @@ class ReportFile:
     def _write(self, report: Report, results: Mapping[str, Result], *, partial: bool) -> None:
         try:
             if set(results) == self._results:
-                self._path = write_report_alone(self._folder, report, partial=partial, checked=self._rows)
+                self._path = write_report_alone(self._folder, report, partial=partial, written=self._written)
             else:
-                self._path = write_run(self._folder, report, results, partial=partial, checked=self._rows)
+                self._path = write_run(self._folder, report, results, partial=partial, written=self._written)
             self.error = None
         except TinyllmError as error:
             self.error, self._results = error, None

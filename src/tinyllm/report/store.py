@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyllm.errors import FormatError
-from tinyllm.formats.report import read_items, read_report, write_items, write_report
+from tinyllm.formats.report import Written, read_items, read_report, write_items, write_report
 from tinyllm.metrics import METRICS
 from tinyllm.report.rows import Row, result_of
 from tinyllm.result import Result
@@ -60,7 +60,7 @@ def write_run(
     results: Mapping[str, Result],
     *,
     partial: bool = False,
-    checked: Sequence[Row] = (),
+    written: Written | None = None,
 ) -> Path:
     """Write both files, the report last, so that a report on disk always has its items; returns the report's path.
 
@@ -72,8 +72,8 @@ def write_run(
         The report, and the result of every row that has a number.
     partial
         Write ``report.partial.json`` and its items instead, beside a complete report that stays.
-    checked
-        Rows of a report that was written before: those are not held against the schema again.
+    written
+        What `tinyllm.formats.report.report_bytes` keeps from one writing to the next.
 
     Raises
     ------
@@ -82,12 +82,12 @@ def write_run(
     """
     path = folder / (PARTIAL_REPORT_FILE if partial else REPORT_FILE)
     write_items(items_file(path), {name: (result.per_item, result.ids) for name, result in results.items()})
-    write_report(report, path, checked=checked)
+    write_report(report, path, written=written)
     return path
 
 
 def write_report_alone(
-    folder: Path, report: Mapping[str, Any], *, partial: bool = False, checked: Sequence[Row] = ()
+    folder: Path, report: Mapping[str, Any], *, partial: bool = False, written: Written | None = None
 ) -> Path:
     """`write_run` where the results are those written before: the items beside the report stay.
 
@@ -97,7 +97,7 @@ def write_report_alone(
         As `write_run`.
     """
     path = folder / (PARTIAL_REPORT_FILE if partial else REPORT_FILE)
-    write_report(report, path, checked=checked)
+    write_report(report, path, written=written)
     return path
 
 
