@@ -180,7 +180,7 @@ def test_an_id_of_the_files_own_comes_before_an_index(tinyllm, ran):
     assert lines == [2, 1, 3]
 
 
-def test_other_weights_are_said_and_are_exit_status_1(tinyllm, ran):
+def test_fault_row_57_other_weights_are_said_and_are_exit_status_1(tinyllm, ran):
     table = np.zeros((256, 256), np.float32)
     save_bigram(ran / "half-again", BigramLM(table))
     for file in (ran / "half-again").iterdir():
@@ -197,7 +197,7 @@ def test_other_weights_are_said_and_are_exit_status_1(tinyllm, ran):
     assert done.out.endswith("over 1 token, off by up to 0.69 nats\n")  # ln 510 − ln 256
 
 
-def test_other_data_are_said_and_are_exit_status_1(tinyllm, ran):
+def test_fault_row_57_other_data_are_said_and_are_exit_status_1(tinyllm, ran):
     (ran / "evals/t.bin").unlink()
     write_tokens(ran / "evals/t.bin", np.frombuffer(b"xz" * 100, np.uint8), vocab_size=256, n_bytes=199)
     done = tinyllm("inspect", "eval-report", "half", "7")
@@ -216,7 +216,7 @@ def test_other_data_are_said_and_are_exit_status_1(tinyllm, ran):
         ),
     ],
 )
-def test_another_setting_in_the_manifest_is_said_and_is_exit_status_1(tinyllm, ran, changed, sentence):
+def test_fault_row_57_another_setting_in_the_manifest_is_said_and_is_exit_status_1(tinyllm, ran, changed, sentence):
     (ran / "evals/zoo.toml").write_text(entry("gpt", "gpt", **changed))
     done = tinyllm("inspect", "eval-report", "gpt", "7")
     assert (done.status, done.err) == (1, f"gpt: {sentence}\n")

@@ -163,7 +163,7 @@ def test_many_rows_are_given_patterns_enough_to_be_red():
         ({"settings": {"max_len": None}}, "max_len 8 there and None here"),
     ],
 )
-def test_another_measurement_is_refused_with_what_differs(change, difference):
+def test_fault_row_57_another_measurement_is_refused_with_what_differs(change, difference):
     baseline = stored(r=(row(), scored(RIGHT)))
     verdict = hold_against(baseline, [row() | change], {"r": scored(RIGHT)}, {})["r"]
     assert verdict["answer"] == "refused"
@@ -179,7 +179,7 @@ def test_everything_that_differs_is_said():
     )
 
 
-def test_other_items_are_refused_by_count_and_by_id():
+def test_fault_row_54_other_items_are_refused_by_count_and_by_id():
     assert "40 items there and 39 here" in one(RIGHT, RIGHT[1:])["message"]
     verdict = one([1, 1, 1], [1, 1, 1], ids=("a", "b", "c"), before_ids=("a", "c", "b"))
     assert verdict["answer"] == "refused"
@@ -192,7 +192,7 @@ def test_a_metric_of_the_baseline_that_is_not_known_is_refused():
     assert "metric 'bleu', which is not known here" in verdict["message"]
 
 
-def test_a_row_that_lost_its_number_is_red_and_says_why():
+def test_fault_row_53_a_row_that_lost_its_number_is_red_and_says_why():
     baseline = stored(r=(row(value=0.75), scored(RIGHT)), gone=(row("gone"), scored(RIGHT)))
     failed = failed_row(row(), "error", "CheckpointError", "model.safetensors: cut short")
     verdicts = hold_against(baseline, [failed], {}, {})

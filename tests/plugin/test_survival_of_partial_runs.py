@@ -158,7 +158,7 @@ def test_a_report_that_is_not_complete_is_replaced_by_any_run(project):
     }
 
 
-def test_what_an_earlier_run_left_in_the_journal_is_not_taken_for_this_ones(project):
+def test_fault_row_57_what_an_earlier_run_left_in_the_journal_is_not_taken_for_this_ones(project):
     project.manifest(entry("a") + entry("b"))
     doom(project, b="KILL")
     project.file("evals/test_zz.py", "import os, signal\ndef test_zz():\n    os.kill(os.getppid(), signal.SIGKILL)\n")
@@ -174,7 +174,7 @@ def test_what_an_earlier_run_left_in_the_journal_is_not_taken_for_this_ones(proj
     assert not journal.exists()
 
 
-def test_a_journal_knows_the_records_of_its_own_run(tmp_path):
+def test_fault_row_57_a_journal_knows_the_records_of_its_own_run(tmp_path):
     from tinyllm.plugin.journal import Journal
     from tinyllm.report.rows import blank_row
 

@@ -7,7 +7,7 @@ from tests.plugin.toys import entry
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_scoring_has_one_torch_thread_in_a_process_of_three(runs, mode):
+def test_fault_row_69_scoring_has_one_torch_thread_in_a_process_of_three(runs, mode):
     assert {count for _, count in runs[mode].noted("threads-scoring")} == {"1"}
 
 
@@ -17,7 +17,7 @@ def test_the_thread_count_is_restored_after_scoring(runs, mode):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_report_says_one_thread(runs, mode):
+def test_fault_row_69_the_report_says_one_thread(runs, mode):
     assert runs[mode].report["run"]["threads"] == 1
 
 
