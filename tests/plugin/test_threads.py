@@ -37,3 +37,23 @@ def test_a_test_that_uses_a_checkpoint_by_hand_has_one_thread_too(project, two_t
     )
     project.run("evals/test_plain.py").assert_outcomes(passed=1)
     assert torch.get_num_threads() == 2
+
+
+@pytest.mark.parametrize(("given", "found"), [(None, "1"), ("3", "3")])
+def test_fault_row_69_workers_inherit_one_thread_of_blas_unless_told_otherwise(project, monkeypatch, given, found):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if given is not None:
+        monkeypatch.setenv("OMP_NUM_THREADS", given)
+    project.file(
+        "evals/conftest.py",
+        "import os\ndef pytest_sessionstart():\n"  # before xdist starts its workers, and before torch is imported
+        f"    assert os.environ['OMP_NUM_THREADS'] == {found!r}\n",
+    )
+    project.file("evals/test_zoo.py", "def test_one(): pass\n")
+    project.run("evals").assert_outcomes(passed=1)
+
+
+def test_a_run_of_other_tests_has_the_threads_it_had(project, monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    project.file("tests/test_one.py", "import os\ndef test_one(): assert 'OMP_NUM_THREADS' not in os.environ\n")
+    project.run("tests").assert_outcomes(passed=1)
