@@ -46,7 +46,7 @@ def installed(tmp_path, monkeypatch):
 RAISES = "raise AssertionError('imported')\n"
 
 
-def test_names_are_those_of_files_that_could_be_modules_and_nothing_is_imported(folder):
+def test_names_are_those_of_files_that_could_be_modules_and_nothing_is_imported(folder, monkeypatch):
     here = folder(
         rwkv=RAISES, coin=RAISES, _parts=RAISES, __init__=RAISES, **{"a-b": RAISES, "1st": RAISES, "a.b": RAISES}
     )
@@ -54,7 +54,11 @@ def test_names_are_those_of_files_that_could_be_modules_and_nothing_is_imported(
     (here / "models/inner").mkdir()
     (here / "models/inner/deep.py").write_text(RAISES)
     assert known("models", here) == {"rwkv", "coin"}
-    assert known("tasks", here) == known("models", here / "models") == known("models", None) == set()
+    (here / "tasks").mkdir()
+    (here / "tasks/quiz.py").write_text(RAISES)
+    assert (known("tasks", here), known("metrics", here)) == ({"quiz"}, set())
+    monkeypatch.chdir(here)  # which is not looked in where no manifest is
+    assert known("models", here / "models") == known("models", None) == set()
 
 
 def test_names_of_installed_packages_are_known_with_and_without_a_manifest(folder, installed):

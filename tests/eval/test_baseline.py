@@ -117,6 +117,17 @@ def test_right_or_wrong_scores_have_no_margin_unless_they_are_given_one():
     assert one(before, now, margin=0.029)["answer"] == "worse"
 
 
+@pytest.mark.parametrize(
+    ("metric", "before", "now"), [("acc", 0.5, 0.0), ("acc", 1.0, 0.5), ("bpb", 0.0, 1.0), ("acc", 2.0, 1.0)]
+)
+def test_scores_that_are_not_right_or_wrong_on_both_sides_have_the_default_margin(metric, before, now):
+    verdict = one([before] * 40, [now] * 40, metric=metric)
+    assert (verdict["answer"], verdict["margin"]) == ("worse", 1e-4)
+    assert "right there and wrong here" not in verdict["message"]
+    grew = "NLL grew most at token 1" if metric == "bpb" else "lost most item 0"
+    assert f"; {grew} ({now - before:+.4g}), " in verdict["message"]
+
+
 def test_a_drop_that_may_be_chance_passes():
     before, now = [1.0] * 4 + [0.0] * 36, [0.0] * 4 + [0.0] * 36
     verdict = one(before, now)
@@ -186,6 +197,14 @@ def test_fault_row_54_other_items_are_refused_by_count_and_by_id():
     assert "item 1 is 'c' there and 'b' here" in verdict["message"]
 
 
+@pytest.mark.parametrize(("there", "here"), [(tuple("abcdef"), None), (None, tuple("abcdef"))])
+def test_items_are_called_by_the_ids_that_either_side_has(there, here):
+    baseline = stored(r=(row(), scored([1.0] * 6, there)))
+    verdict = hold_against(baseline, [row()], {"r": scored([0.0] * 6, here)}, {})["r"]
+    assert verdict["answer"] == "worse"
+    assert [item["item"] for item in verdict["items"]] == list("abcdef")
+
+
 def test_a_metric_of_the_baseline_that_is_not_known_is_refused():
     verdict = one(RIGHT, RIGHT, metric="bleu")
     assert verdict["answer"] == "refused"
@@ -202,6 +221,11 @@ def test_fault_row_53_a_row_that_lost_its_number_is_red_and_says_why():
         "error: CheckpointError: model.safetensors: cut short"
     )
     assert "this run has no such row; put its entry back" in verdicts["gone"]["message"]
+
+
+def test_a_row_that_had_no_number_cannot_be_lost():
+    baseline = stored(r=(row(), scored(RIGHT)), gone=(failed_row(row("gone"), "error", "E", "m"), None))
+    assert list(hold_against(baseline, [row()], {"r": scored(RIGHT)}, {})) == ["r"]
 
 
 def test_a_row_that_is_skipped_or_never_ran_is_lost_too():
