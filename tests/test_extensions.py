@@ -2,6 +2,7 @@
 
 import os
 import sys
+from importlib.machinery import PathFinder
 
 import pytest
 
@@ -148,6 +149,15 @@ def test_a_file_is_imported_once_however_its_folder_is_written(folder, monkeypat
     for again in (here, here.parent / "link", here.relative_to(here.parent)):
         assert find("models", "coin", again, builtin=()).value is first
     assert find("models", "parts", here, builtin=()).value.thing is first.thing
+
+
+def test_a_file_that_is_new_since_python_looked_into_its_folder_is_found(folder):
+    here = folder(other="")
+    assert PathFinder.find_spec("coin", [str(here / "models")]) is None  # Python remembers what it saw
+    before = (here / "models").stat()
+    folder(coin="x = 1\n")
+    os.utime(here / "models", ns=(before.st_atime_ns, before.st_mtime_ns))  # as within one tick of a coarse clock
+    assert find("models", "coin", here, builtin=()).value.x == 1
 
 
 def test_files_of_one_name_in_two_folders_do_not_meet_and_take_no_modules_name(folder, tmp_path):

@@ -65,7 +65,7 @@ def test_only_items_that_were_right_and_are_wrong_are_named():
     verdict = one(before, now, ids=tuple("abcdefghi"))
     assert [item["item"] for item in verdict["items"]] == list("acdefgh")
     assert (verdict["answer"], verdict["p"]) == ("worse", 9 / 2**8)  # 7 of 8 one way: (1 + 8) / 256
-    assert "7 right there and wrong here, 1 the other way: a, c, d, e, f, g, h" in verdict["message"]
+    assert verdict["message"].endswith("; 7 right there and wrong here, 1 the other way: a, c, d, e, f, g, h")
 
 
 def test_a_row_that_got_better_passes_however_much():
@@ -168,6 +168,7 @@ def test_many_rows_are_given_patterns_enough_to_be_red():
         ({"metric": "acc_norm"}, "metric 'acc' there and 'acc_norm' here"),
         ({"kind": "mlm"}, "kind 'lm' there and 'mlm' here"),
         ({"data": {"name": "d", "sha256": "cd" * 32}}, f"data of SHA-256 {'ab' * 32} there and {'cd' * 32} here"),
+        ({"data": None}, f"data of SHA-256 {'ab' * 32} there and None here"),
         ({"settings": {"max_len": 9}}, "max_len 8 there and 9 here"),
         ({"settings": {}}, "max_len 8 there and absent here"),
         ({"settings": {"max_len": 8, "limit": 10}}, "limit absent there and 10 here"),
