@@ -164,7 +164,7 @@ def test_two_reports_are_told_what_the_regression_gate_says(tinyllm, two):
     assert "0.0002 by Holm over 2 rows, n = 199; NLL grew most at token 2 (+4.852)" in worse.out
 
 
-def test_gate_makes_the_verdict_the_exit_status(tinyllm, stored):
+def test_fault_row_72_gate_makes_the_verdict_the_exit_status(tinyllm, stored):
     stored("a", entry("lm") + entry("same", "half"))
     stored("b", entry("lm", "half") + entry("same", "half"))
     assert tinyllm("compare", "a", "b", "--gate").status == 0

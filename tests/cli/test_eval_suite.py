@@ -67,7 +67,7 @@ def test_a_suite_is_named_or_is_a_path(tinyllm, suite, name):
         (entry("a", stide=1), "fail", 1),
     ],
 )
-def test_the_exit_status_is_what_pytests_would_be(tinyllm, suite, text, undecided, status):
+def test_fault_row_72_the_exit_status_is_what_pytests_would_be(tinyllm, suite, text, undecided, status):
     suite(text)
     assert tinyllm("eval", "--suite", "zoo", "--undecided", undecided).status == status
 

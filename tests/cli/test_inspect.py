@@ -154,6 +154,26 @@ def test_a_cut_context_is_shown_as_the_model_read_it(tinyllm, ran):
     assert lines[4:6] == ["    after 30 context tokens, 11 cut from the left", f"    read: {'q' * 29 + 'r'!r}"]
 
 
+def test_fault_row_62_a_probability_of_zero_is_null_in_json_and_minus_infinity_for_people(tinyllm, ran):
+    (ran / "evals/models").mkdir()
+    (ran / "evals/models/never.py").write_text(
+        "import numpy as np\nARCH, KIND = 'never', 'lm'\n"
+        "class Never:\n    vocab_size = 256\n"
+        "    def __call__(self, ids):\n"
+        "        logits = np.zeros((*ids.shape, 256))\n        logits[..., ord('y')] = -np.inf\n        return logits\n"
+        "def load_never(path): return Never()\n"
+    )
+    shutil.copytree(ran / "evals/half", ran / "evals/never")
+    replace(ran / "evals/never/config.json", '{"tl_arch": "never"}')
+    (ran / "evals/zoo.toml").write_text(entry("cloze", "never", choices="c.jsonl"))
+    assert tinyllm("eval", "--suite", "zoo").status == 0
+    done = tinyllm("inspect", "eval-report", "cloze", "0", "--json")
+    x, y = json.loads(done.out, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))["choices"]
+    assert (y["total"], y["per_byte"], y["tokens"][0]["log_p"]) == (None, None, None)
+    assert x["total"] == pytest.approx(-math.log(255))
+    assert "choice 1 'y': sum -inf, per byte -inf" in tinyllm("inspect", "eval-report", "cloze", "0").out
+
+
 def test_without_an_item_the_worst_are_listed_and_nothing_is_scored(tinyllm, ran, monkeypatch):
     monkeypatch.setattr("tinyllm.scoring.forward.logits", lambda *_: pytest.fail("scored"))
     lines = tinyllm("inspect", "eval-report", "cloze", "--show", "11").out.splitlines()
@@ -180,7 +200,7 @@ def test_an_id_of_the_files_own_comes_before_an_index(tinyllm, ran):
     assert lines == [2, 1, 3]
 
 
-def test_other_weights_are_said_and_are_exit_status_1(tinyllm, ran):
+def test_fault_row_57_other_weights_are_said_and_are_exit_status_1(tinyllm, ran):
     table = np.zeros((256, 256), np.float32)
     save_bigram(ran / "half-again", BigramLM(table))
     for file in (ran / "half-again").iterdir():
@@ -197,7 +217,7 @@ def test_other_weights_are_said_and_are_exit_status_1(tinyllm, ran):
     assert done.out.endswith("over 1 token, off by up to 0.69 nats\n")  # ln 510 − ln 256
 
 
-def test_other_data_are_said_and_are_exit_status_1(tinyllm, ran):
+def test_fault_row_57_other_data_are_said_and_are_exit_status_1(tinyllm, ran):
     (ran / "evals/t.bin").unlink()
     write_tokens(ran / "evals/t.bin", np.frombuffer(b"xz" * 100, np.uint8), vocab_size=256, n_bytes=199)
     done = tinyllm("inspect", "eval-report", "half", "7")
@@ -216,7 +236,7 @@ def test_other_data_are_said_and_are_exit_status_1(tinyllm, ran):
         ),
     ],
 )
-def test_another_setting_in_the_manifest_is_said_and_is_exit_status_1(tinyllm, ran, changed, sentence):
+def test_fault_row_57_another_setting_in_the_manifest_is_said_and_is_exit_status_1(tinyllm, ran, changed, sentence):
     (ran / "evals/zoo.toml").write_text(entry("gpt", "gpt", **changed))
     done = tinyllm("inspect", "eval-report", "gpt", "7")
     assert (done.status, done.err) == (1, f"gpt: {sentence}\n")

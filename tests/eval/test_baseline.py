@@ -65,7 +65,7 @@ def test_only_items_that_were_right_and_are_wrong_are_named():
     verdict = one(before, now, ids=tuple("abcdefghi"))
     assert [item["item"] for item in verdict["items"]] == list("acdefgh")
     assert (verdict["answer"], verdict["p"]) == ("worse", 9 / 2**8)  # 7 of 8 one way: (1 + 8) / 256
-    assert "7 right there and wrong here, 1 the other way: a, c, d, e, f, g, h" in verdict["message"]
+    assert verdict["message"].endswith("; 7 right there and wrong here, 1 the other way: a, c, d, e, f, g, h")
 
 
 def test_a_row_that_got_better_passes_however_much():
@@ -117,6 +117,17 @@ def test_right_or_wrong_scores_have_no_margin_unless_they_are_given_one():
     assert one(before, now, margin=0.029)["answer"] == "worse"
 
 
+@pytest.mark.parametrize(
+    ("metric", "before", "now"), [("acc", 0.5, 0.0), ("acc", 1.0, 0.5), ("bpb", 0.0, 1.0), ("acc", 2.0, 1.0)]
+)
+def test_scores_that_are_not_right_or_wrong_on_both_sides_have_the_default_margin(metric, before, now):
+    verdict = one([before] * 40, [now] * 40, metric=metric)
+    assert (verdict["answer"], verdict["margin"]) == ("worse", 1e-4)
+    assert "right there and wrong here" not in verdict["message"]
+    grew = "NLL grew most at token 1" if metric == "bpb" else "lost most item 0"
+    assert f"; {grew} ({now - before:+.4g}), " in verdict["message"]
+
+
 def test_a_drop_that_may_be_chance_passes():
     before, now = [1.0] * 4 + [0.0] * 36, [0.0] * 4 + [0.0] * 36
     verdict = one(before, now)
@@ -157,13 +168,14 @@ def test_many_rows_are_given_patterns_enough_to_be_red():
         ({"metric": "acc_norm"}, "metric 'acc' there and 'acc_norm' here"),
         ({"kind": "mlm"}, "kind 'lm' there and 'mlm' here"),
         ({"data": {"name": "d", "sha256": "cd" * 32}}, f"data of SHA-256 {'ab' * 32} there and {'cd' * 32} here"),
+        ({"data": None}, f"data of SHA-256 {'ab' * 32} there and None here"),
         ({"settings": {"max_len": 9}}, "max_len 8 there and 9 here"),
         ({"settings": {}}, "max_len 8 there and absent here"),
         ({"settings": {"max_len": 8, "limit": 10}}, "limit absent there and 10 here"),
         ({"settings": {"max_len": None}}, "max_len 8 there and None here"),
     ],
 )
-def test_another_measurement_is_refused_with_what_differs(change, difference):
+def test_fault_row_57_another_measurement_is_refused_with_what_differs(change, difference):
     baseline = stored(r=(row(), scored(RIGHT)))
     verdict = hold_against(baseline, [row() | change], {"r": scored(RIGHT)}, {})["r"]
     assert verdict["answer"] == "refused"
@@ -179,11 +191,19 @@ def test_everything_that_differs_is_said():
     )
 
 
-def test_other_items_are_refused_by_count_and_by_id():
+def test_fault_row_54_other_items_are_refused_by_count_and_by_id():
     assert "40 items there and 39 here" in one(RIGHT, RIGHT[1:])["message"]
     verdict = one([1, 1, 1], [1, 1, 1], ids=("a", "b", "c"), before_ids=("a", "c", "b"))
     assert verdict["answer"] == "refused"
     assert "item 1 is 'c' there and 'b' here" in verdict["message"]
+
+
+@pytest.mark.parametrize(("there", "here"), [(tuple("abcdef"), None), (None, tuple("abcdef"))])
+def test_items_are_called_by_the_ids_that_either_side_has(there, here):
+    baseline = stored(r=(row(), scored([1.0] * 6, there)))
+    verdict = hold_against(baseline, [row()], {"r": scored([0.0] * 6, here)}, {})["r"]
+    assert verdict["answer"] == "worse"
+    assert [item["item"] for item in verdict["items"]] == list("abcdef")
 
 
 def test_a_metric_of_the_baseline_that_is_not_known_is_refused():
@@ -192,7 +212,7 @@ def test_a_metric_of_the_baseline_that_is_not_known_is_refused():
     assert "metric 'bleu', which is not known here" in verdict["message"]
 
 
-def test_a_row_that_lost_its_number_is_red_and_says_why():
+def test_fault_row_53_a_row_that_lost_its_number_is_red_and_says_why():
     baseline = stored(r=(row(value=0.75), scored(RIGHT)), gone=(row("gone"), scored(RIGHT)))
     failed = failed_row(row(), "error", "CheckpointError", "model.safetensors: cut short")
     verdicts = hold_against(baseline, [failed], {}, {})
@@ -202,6 +222,11 @@ def test_a_row_that_lost_its_number_is_red_and_says_why():
         "error: CheckpointError: model.safetensors: cut short"
     )
     assert "this run has no such row; put its entry back" in verdicts["gone"]["message"]
+
+
+def test_a_row_that_had_no_number_cannot_be_lost():
+    baseline = stored(r=(row(), scored(RIGHT)), gone=(failed_row(row("gone"), "error", "E", "m"), None))
+    assert list(hold_against(baseline, [row()], {"r": scored(RIGHT)}, {})) == ["r"]
 
 
 def test_a_row_that_is_skipped_or_never_ran_is_lost_too():

@@ -321,6 +321,9 @@ def test_a_checkpoint_is_named_by_the_hash_of_its_config_and_weights(folder):
     assert checkpoints.weights_sha256(folder) == hashlib.sha256(files).hexdigest()
     weights = folder / "model.safetensors"
     assert checkpoints.weights_sha256(weights) == hashlib.sha256(weights.read_bytes()).hexdigest()
+    for name in ("vocab.json", "merges.txt", "README.md"):
+        (folder / name).write_text(name)
+    assert checkpoints.weights_sha256(folder) == hashlib.sha256(files + b"merges.txt" + b"vocab.json").hexdigest()
 
 
 def test_reading_checkpoints_loads_no_torch():

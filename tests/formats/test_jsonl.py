@@ -81,7 +81,7 @@ def test_fault_row_66_one_bad_line_in_five_fails_by_its_number(tmp_path):
         (b'{"a":' + b"[" * 100_000, "line 1: must be nested less deeply"),
     ],
 )
-def test_a_bad_line_is_named_with_what_came(tmp_path, line, message):
+def test_fault_row_66_a_bad_line_is_named_with_what_came(tmp_path, line, message):
     (tmp_path / "a.jsonl").write_bytes(line)
     with pytest.raises(FormatError, match=message):
         list(read_jsonl(tmp_path / "a.jsonl"))

@@ -143,7 +143,7 @@ FAULTS = {
     "hash": (lambda r: r["rows"][0]["data"].update(sha256="0"), r"rows\[0\].data.sha256: must match"),
     "gate": (lambda r: r["rows"][0]["gate"].update(answer="yes"), r"rows\[0\].gate.answer: must be one of 'pass'"),
     "setting": (lambda r: r["rows"][0]["settings"].update(a=[]), r"rows\[0\].settings.a: must be a string or a number"),
-    "twice": (
+    "twice-row-54": (
         lambda r: r["rows"][1].update(name="gpt"),
         r"rows\[1\].name: must be unique, got 'gpt' again .*rows\[0\]",
     ),
@@ -174,7 +174,7 @@ def test_a_report_that_is_no_object_or_no_json_is_refused(tmp_path):
             read_report(tmp_path / "report.json")
 
 
-def test_a_failed_write_leaves_the_old_report_and_no_temporary_file(tmp_path, monkeypatch):
+def test_fault_row_58_a_failed_write_leaves_the_old_report_and_no_temporary_file(tmp_path, monkeypatch):
     write_report(report(), tmp_path / "report.json")
     before = (tmp_path / "report.json").read_bytes()
 
@@ -188,7 +188,7 @@ def test_a_failed_write_leaves_the_old_report_and_no_temporary_file(tmp_path, mo
     assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
 
 
-def test_a_reader_of_the_old_report_keeps_all_of_it(tmp_path):
+def test_fault_row_58_a_reader_of_the_old_report_keeps_all_of_it(tmp_path):
     write_report(report(), tmp_path / "report.json")
     with (tmp_path / "report.json").open("rb") as reader:
         write_report(report(ROW), tmp_path / "report.json")

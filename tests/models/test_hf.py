@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -81,11 +82,50 @@ def test_a_missing_weight_is_an_error_and_never_filled_at_random(folder, tmp_pat
         load_hf(tmp_path)
 
 
-def test_weights_that_are_no_safetensors_are_refused(folder, tmp_path):
+class Executes:
+    """Unpickled, it leaves a file behind."""
+
+    def __init__(self, marker):
+        self.marker = marker
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.marker),)
+
+
+def test_fault_row_65_weights_that_are_no_safetensors_are_refused_and_never_unpickled(folder, tmp_path):
     (tmp_path / "config.json").write_bytes((folder / "config.json").read_bytes())
-    torch.save({}, tmp_path / "pytorch_model.bin")
+    torch.save({"x": Executes(tmp_path / "executed")}, tmp_path / "pytorch_model.bin")
     with pytest.raises(CheckpointError, match="transformers cannot load it"):
         load_hf(tmp_path)
+    assert not (tmp_path / "executed").exists()
+
+
+def test_fault_row_65_code_that_a_folder_brings_is_never_run(folder, tmp_path):
+    for file in folder.iterdir():
+        shutil.copy(file, tmp_path)
+    for file, auto in (("config.json", "AutoConfig"), ("tokenizer_config.json", "AutoTokenizer")):
+        known = json.loads((tmp_path / file).read_text())
+        (tmp_path / file).write_text(json.dumps(known | {"auto_map": {auto: "evil.Evil"}}))
+    (tmp_path / "evil.py").write_text(f"import os\nos.mkdir({str(tmp_path / 'executed')!r})\nclass Evil: pass\n")
+    load_hf(tmp_path)
+    assert not (tmp_path / "executed").exists()
+
+
+def test_fault_row_57_another_tokenizer_is_another_checkpoint(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "hf")
+    item = {"context": "the cat", "choices": [" sat", " ran on"], "answer": 0}
+    (tmp_path / "t.jsonl").write_text(json.dumps(item) + "\n")
+    entry = {"name": "hf", "dir": str(tmp_path / "hf"), "choices": str(tmp_path / "t.jsonl")}
+    (before,) = run_zoo({"entry": [entry]}, None)["rows"]
+    changed = (
+        (tmp_path / "hf/tokenizer.json").read_text().replace('"cat": 5', '"cat": 6').replace('"dog": 6', '"dog": 5')
+    )
+    (tmp_path / "hf/tokenizer.json").write_text(changed)
+    (after,) = run_zoo({"entry": [entry]}, None)["rows"]
+    assert after["status"] == "ok"
+    assert after["checkpoint"] != before["checkpoint"]
+    (pinned,) = run_zoo({"entry": [entry | {"sha256": before["checkpoint"]["sha256"]}]}, None)["rows"]
+    assert "must hash to the manifest's sha256" in pinned["error"]["message"]
 
 
 def test_without_transformers_the_error_says_what_to_install(folder, monkeypatch):

@@ -25,7 +25,7 @@ def gated(project, *args):
         (entry("uniform", "half", choices="c.jsonl"), "metric 'bpb' there and 'acc' here; data * 40 here"),
     ],
 )
-def test_another_measurement_is_red_and_says_what_differs(saved, now, difference):  # noqa: F811
+def test_fault_row_57_another_measurement_is_red_and_says_what_differs(saved, now, difference):  # noqa: F811
     write_tokens(saved.path / "evals/other.bin", np.frombuffer(b"xz" * 100, np.uint8), vocab_size=256, n_bytes=199)
     write_tokens(saved.path / "evals/short.bin", np.frombuffer(b"xy" * 50, np.uint8), vocab_size=256, n_bytes=99)
     saved.manifest(now + ZOO[len(entry("uniform")) :])
@@ -44,7 +44,7 @@ def test_another_measurement_is_red_and_says_what_differs(saved, now, difference
         ("", "has a number for this row, and this run has no such row; put its entry back, or save a new baseline"),
     ],
 )
-def test_a_row_that_lost_its_number_is_red(saved, now, why):  # noqa: F811
+def test_fault_row_53_a_row_that_lost_its_number_is_red(saved, now, why):  # noqa: F811
     saved.manifest(now + ZOO[len(entry("uniform")) :])
     result = gated(saved)
     assert result.ret == 1

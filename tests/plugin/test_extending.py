@@ -237,7 +237,7 @@ def test_a_metric_that_cannot_be_used_is_the_error_of_its_rows_alone(extended, t
         ("return -sums", "raise ValueError('no')\n    return -sums", "(line 1): no"),
     ],
 )
-def test_what_a_metric_computes_is_checked_before_it_is_in_a_report(extended, old, new, message):
+def test_fault_row_62_what_a_metric_computes_is_checked_before_it_is_in_a_report(extended, old, new, message):
     extended.file("evals/metrics/answer_nll.py", METRIC.replace(old, new))
     extended.manifest(entry("a", "half", choices="c.jsonl", metric="answer_nll") + entry("b", "half"))
     extended.run("evals").assert_outcomes(passed=1, failed=1)
@@ -256,7 +256,7 @@ def test_what_a_metric_computes_is_checked_before_it_is_in_a_report(extended, ol
         ("return [0.0] * (len(ids) - 1)", None),  # a list is as good
     ],
 )
-def test_what_a_family_computes_is_checked_too(extended, line, message):
+def test_fault_row_62_what_a_family_computes_is_checked_too(extended, line, message):
     extended.file("evals/models/coin.py", FAMILY.replace("return np.full(len(ids) - 1, self.bits * math.log(2))", line))
     extended.manifest(entry("a", "coin"))
     extended.run("evals")
@@ -322,7 +322,7 @@ def test_only_the_file_that_is_asked_for_is_imported_and_may_import_its_neighbou
 
 
 @pytest.mark.parametrize("arch", ["../models/coin", "os", "tinyllm.models.gpt", "models.coin", "__init__", "coin.py"])
-def test_nothing_that_a_checkpoint_says_is_imported(extended, arch):
+def test_fault_row_65_nothing_that_a_checkpoint_says_is_imported(extended, arch):
     extended.file("evals/models/__init__.py", "raise AssertionError('imported')\n")
     extended.file("evals/odd/config.json", json.dumps({"tl_arch": arch}))
     extended.manifest(entry("a", "odd"))
@@ -330,7 +330,7 @@ def test_nothing_that_a_checkpoint_says_is_imported(extended, arch):
     assert errors(extended.reported.rows)["a"][0] == "UnknownFamilyError"
 
 
-def test_no_code_is_looked_for_beside_a_checkpoint_or_in_the_working_folder(extended, monkeypatch):
+def test_fault_row_65_no_code_is_looked_for_beside_a_checkpoint_or_in_the_working_folder(extended, monkeypatch):
     """A checkpoint in a folder with models/ is data; so is that folder, for a manifest that is no file."""
     monkeypatch.chdir(extended.path / "evals")
     quiz = {"dir": "half", "choices": "c.jsonl", "metric": "answer_nll"}

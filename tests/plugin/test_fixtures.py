@@ -154,7 +154,7 @@ def test_plain(zoo_entry, evaluate):
     assert list(project.reported.rows) == ["uniform", "half", "cloze", "half-ppl"]
 
 
-def test_an_entry_of_ones_own_needs_a_name_of_its_own(plain):
+def test_fault_row_54_an_entry_of_ones_own_needs_a_name_of_its_own(plain):
     result = plain(
         """
 from dataclasses import replace

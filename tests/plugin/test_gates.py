@@ -184,11 +184,11 @@ def test_a_gated_row_without_a_number_fails_and_says_that_it_has_a_gate(project,
     result.stdout.fnmatch_lines(["a: *(and it carries a gate)"])
 
 
-def test_a_gate_that_holds_is_exit_status_0_of_the_process(project):
+def test_fault_row_72_a_gate_that_holds_is_exit_status_0_of_the_process(project):
     project.manifest(entry("a", max=8))
     assert project.run_process("evals", "-n0").ret == 0
 
 
-def test_a_gate_that_does_not_hold_is_exit_status_1_of_the_process(project):
+def test_fault_row_72_a_gate_that_does_not_hold_is_exit_status_1_of_the_process(project):
     project.manifest(entry("a", max=7))
     assert project.run_process("evals", "-n1").ret == 1

@@ -36,7 +36,7 @@ def spy():
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_process_loads_a_checkpoint_at_most_once_though_the_manifest_interleaves_them(runs, mode):
+def test_fault_row_68_a_process_loads_a_checkpoint_at_most_once_though_the_manifest_interleaves_them(runs, mode):
     loads = Counter(runs[mode].noted("loads"))
     assert {name for _, name in loads} == {"uniform", "half", "gpt", "broken", "weird"}
     assert set(loads.values()) == {1}, loads

@@ -157,7 +157,7 @@ def test_a_limited_run_replaces_a_limited_report_and_a_whole_run_either(project)
         assert not (project.path / "eval-report/report.partial.json").exists()
 
 
-def test_a_baseline_of_other_items_is_refused_and_one_of_the_same_holds(project):
+def test_fault_row_57_a_baseline_of_other_items_is_refused_and_one_of_the_same_holds(project):
     project.manifest(entry("text", "half") + entry("cloze", "half", choices="c.jsonl"))
     assert project.run("evals", "--tinyllm-limit=20", "--tinyllm-save-baseline=quick").ret == 0
     assert project.run("evals", "--tinyllm-limit=20", "--tinyllm-baseline=quick").ret == 0

@@ -65,7 +65,7 @@ def test_the_run_says_how_many_workers_it_had(runs, mode, workers):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_one_process_writes_the_report_as_rows_come_and_it_is_no_worker(runs, mode):
+def test_fault_row_68_one_process_writes_the_report_as_rows_come_and_it_is_no_worker(runs, mode):
     (controller,) = [process for process, _ in runs[mode].noted("controller")]
     files = ("items.safetensors", "report.json")
     writes = [written for written in runs[mode].noted("writes") if written[1] in files]

@@ -164,7 +164,7 @@ def test_a_report_that_cannot_be_written_at_the_end_leaves_the_table_and_exit_st
     result.stdout.fnmatch_lines(["a * bpb * 8.0000 *", "the report was not written: *eval-report*"])
 
 
-def test_the_old_report_stays_until_the_new_one_is_whole(project, monkeypatch):
+def test_fault_row_58_the_old_report_stays_until_the_new_one_is_whole(project, monkeypatch):
     project.manifest(A_AND_B)
     project.run("evals")
     path = project.path / "eval-report/report.json"

@@ -10,7 +10,7 @@ FIVE = "".join(entry(name, model) for name, model in zip("abcde", ["uniform", "h
 NO_CACHE = "-pno:cacheprovider"
 
 
-def test_workers_that_die_lose_the_rows_that_they_were_at_and_no_other(project):
+def test_fault_row_70_workers_that_die_lose_the_rows_that_they_were_at_and_no_other(project):
     project.manifest(FIVE + entry("f"))
     doom(project, b="exit", c="SEGV", e="KILL", late_f="exit")
     ended = run(project, "-n2", NO_CACHE)
@@ -25,7 +25,7 @@ def test_workers_that_die_lose_the_rows_that_they_were_at_and_no_other(project):
     assert set(read_run(ended.folder)[1]) == {"a", "d", "f"}
 
 
-def test_a_worker_that_dies_in_a_plain_eval_loses_the_row_it_was_scoring_and_keeps_those_it_scored(project):
+def test_fault_row_70_a_worker_that_dies_in_a_plain_eval_keeps_the_rows_it_scored(project):
     project.manifest(FIVE)
     project.file("evals/test_zoo.py", "")
     project.file(
@@ -46,7 +46,7 @@ def test_a_worker_that_dies_in_a_plain_eval_loses_the_row_it_was_scoring_and_kee
     assert ended.status == 1
 
 
-def test_a_run_whose_every_row_crashes_has_every_row(project):
+def test_fault_row_70_a_run_whose_every_row_crashes_has_every_row(project):
     names = [f"r{i}" for i in range(6)]  # with -n1 xdist by itself replaces four workers
     project.manifest("".join(entry(name) for name in names))
     doom(project, **dict.fromkeys(names, "exit"))

@@ -158,7 +158,7 @@ def test_a_report_that_is_not_complete_is_replaced_by_any_run(project):
     }
 
 
-def test_what_an_earlier_run_left_in_the_journal_is_not_taken_for_this_ones(project):
+def test_fault_row_57_what_an_earlier_run_left_in_the_journal_is_not_taken_for_this_ones(project):
     project.manifest(entry("a") + entry("b"))
     doom(project, b="KILL")
     project.file("evals/test_zz.py", "import os, signal\ndef test_zz():\n    os.kill(os.getppid(), signal.SIGKILL)\n")
@@ -174,7 +174,7 @@ def test_what_an_earlier_run_left_in_the_journal_is_not_taken_for_this_ones(proj
     assert not journal.exists()
 
 
-def test_a_journal_knows_the_records_of_its_own_run(tmp_path):
+def test_fault_row_57_a_journal_knows_the_records_of_its_own_run(tmp_path):
     from tinyllm.plugin.journal import Journal
     from tinyllm.report.rows import blank_row
 
@@ -186,6 +186,41 @@ def test_a_journal_knows_the_records_of_its_own_run(tmp_path):
     assert [row["name"] for row, _ in first.rows()] == ["b"]
     assert list(second.rows()) == list(second.marks()) == []
     assert second.entries() == {}
+
+
+@pytest.mark.parametrize("kept", [0, 1, 20, -1])
+def test_fault_row_58_a_torn_record_of_the_journal_costs_its_row_alone(tmp_path, kept):
+    from tinyllm.plugin.journal import Journal
+    from tinyllm.report.rows import blank_row
+
+    journal = Journal(tmp_path, "run", "gw0")
+    for name in "abc":
+        journal.began(name)
+    for name in "ab":
+        journal.finished(blank_row(name), None)
+    journal.collected({"test_zoo.py::test_entry[a]": "a"})
+    for file in ("b.json", "c.gw0.mark", "gw0.items"):
+        (tmp_path / file).write_bytes((tmp_path / file).read_bytes()[:kept])
+    assert [row["name"] for row, _ in journal.rows()] == ["a"]
+    assert list(journal.marks()) == []
+    assert journal.entries() == {}
+
+
+def test_fault_row_58_a_row_that_comes_twice_and_out_of_order_is_one_row():
+    from tinyllm.plugin.ledger import Ledger
+    from tinyllm.report.rows import blank_row
+
+    ledger = Ledger()
+    ledger.collected(["t[a]", "t[b]"])
+    for item, name in (("t[a]", "a"), ("t[b]", "b")):
+        ledger.stands_for(item, name)
+    done = {
+        name: blank_row(name) | {"status": "ok", "error": None, "value": value} for name, value in (("a", 1), ("b", 2))
+    }
+    for name in "babb":  # by report and by journal, before and after its worker is said to have died
+        ledger.arrived(done[name], None)
+        ledger.ended("b", "error", "WorkerCrashed", "killed")
+    assert ledger.rows(["a", "b"]) == done
 
 
 def test_entries_of_two_tests_are_lost_only_when_both_fail(project):

@@ -8,7 +8,7 @@ import pytest
 from tinyllm.errors import FormatError
 from tinyllm.report.assemble import report_document
 from tinyllm.report.rows import blank_row, missing_row
-from tinyllm.report.store import check_writable, read_run, write_run
+from tinyllm.report.store import check_writable, has_complete_report, read_run, write_run
 from tinyllm.result import Result
 
 OK = blank_row("a") | {"metric": "acc", "value": 0.5, "lo": 0.25, "hi": 0.75, "n": 4, "status": "ok", "error": None}
@@ -58,6 +58,19 @@ def test_a_report_with_the_items_of_another_run_is_refused(stored):
     (folder / "report.json").write_text(json.dumps(report))
     with pytest.raises(FormatError, match=r"items.safetensors: must hold the 5 scores of row 'a', got 4"):
         read_run(folder)
+
+
+@pytest.mark.parametrize("file", ["report.json", "items.safetensors"])
+def test_fault_row_58_a_torn_file_is_refused_and_is_no_complete_report(stored, file):
+    folder, report, results = stored
+    write_run(folder, report | {"complete": True}, results)
+    assert has_complete_report(folder)
+    whole = (folder / file).read_bytes()
+    for kept in (0, 1, len(whole) // 2, len(whole) - 3):
+        (folder / file).write_bytes(whole[:kept])
+        with pytest.raises(FormatError, match=file):
+            read_run(folder)
+        assert has_complete_report(folder) == (file != "report.json")
 
 
 def test_a_row_without_its_items_is_refused(stored):

@@ -46,6 +46,7 @@ def test_of_runs_with_twenty_true_nulls_at_most_one_in_twenty_has_an_alarm():
         ([-0.1], r"a p-value must lie in \[0, 1\], got -0.1 at index 0"),
         ([0.1, float("nan")], r"p must be finite, got nan at index 1 of 2"),
         ([[0.1]], r"p must be one-dimensional, got shape \(1, 1\)"),
+        ([[]], r"p must be one-dimensional, got shape \(1, 0\)"),
     ],
 )
 def test_what_is_no_p_value_is_refused_by_its_value(p, fault):

@@ -33,6 +33,11 @@ __all__ = [
 ]
 
 FLOATS = ("float32", "float16")
+TOKENIZER_FILES = (
+    *("added_tokens.json", "merges.txt", "special_tokens_map.json", "tokenizer.json", "tokenizer.model"),
+    *("tokenizer_config.json", "vocab.json", "vocab.txt"),
+)
+"""Of a folder in Hugging Face layout; ours have none."""
 
 TensorSpec = tuple[Sequence[int], str | Sequence[str]]
 
@@ -172,6 +177,8 @@ def save_file(path: str | Path, metadata: Mapping[str, Any], tensors: Mapping[st
 def weights_sha256(path: str | Path) -> str:
     """The hash that names a checkpoint in a report: ``cat config.json *.safetensors | sha256sum`` in its folder.
 
+    Where the folder holds a tokenizer (Hugging Face layout), its files follow, by name: it is a part of the model.
+
     Parameters
     ----------
     path
@@ -187,6 +194,7 @@ def weights_sha256(path: str | Path) -> str:
     if path.is_dir():
         names = [CONFIG] if (path / CONFIG).exists() else []
         names += sorted(entry.name for entry in path.glob("*.safetensors"))
+        names += [name for name in TOKENIZER_FILES if names and (path / name).exists()]
         files = [inside(path, name) for name in names]
     if not files:
         raise CheckpointError(path, f"must hold {CONFIG} or a .safetensors file, got neither")
