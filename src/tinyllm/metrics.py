@@ -7,7 +7,9 @@ the interval [8, 8].
 
 from __future__ import annotations
 
+import hashlib
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -249,11 +251,38 @@ def estimate(metric: Metric, per_item: NDArray[np.float64], n_bytes: int | None)
 
 
 def own_facts(metric: Metric) -> dict[str, Any]:
-    """What a row of the user's own metric says in its notes, so that stored rows compare without the metric's file."""
+    """What a row of the user's own metric says in its notes, so that stored rows compare without the metric's file.
+
+    Its code goes in by the SHA-256 of the files that its functions stand in: an edited metric is another measurement.
+    """
     if METRICS.get(metric.name) is metric:
         return {}
     of = "text" if metric.score is None else "choices"
-    return {"metric": {"of": of, "better": metric.better, "better_item": metric.better_item}}
+    directions = {"of": of, "better": metric.better, "better_item": metric.better_item}
+    return {"metric": {**directions, "interval": metric.interval, "code_sha256": _code_sha256(metric)}}
+
+
+def _code_sha256(metric: Metric) -> str | None:
+    """Of the files that define the metric's functions, or None where one has no file."""
+    digest = hashlib.sha256()
+    for function in (metric.estimate, metric.score):
+        name = getattr(function, "__module__", None) or ""
+        if function is None or name.startswith("tinyllm."):  # the package's own version is in the report's run
+            continue
+        module = sys.modules.get(name)
+        try:
+            digest.update(Path(module.__file__ or "").read_bytes())  # type: ignore[union-attr]
+        except (AttributeError, OSError):
+            return None
+    return digest.hexdigest()
+
+
+def own_differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
+    """The facts in which the user's own metric of one name differs between two rows; none for a built-in one."""
+    if a["metric"] in METRICS:
+        return []
+    x, y = ((row["notes"].get("metric") if isinstance(row["notes"].get("metric"), dict) else {}) for row in (a, b))
+    return sorted(key for key in x.keys() | y.keys() if x.get(key) != y.get(key))
 
 
 def better_item(row: Mapping[str, Any]) -> str | None:

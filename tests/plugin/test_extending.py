@@ -1,11 +1,13 @@
 """A family, a metric and a task of the user's own, from the manifest's folder or by entry point, without a fork."""
 
+import hashlib
 import json
 import math
 
 import pytest
 from tests.plugin.toys import entry
 
+from tinyllm.eval.comparison import compare_rows
 from tinyllm.eval.zoo import run_zoo
 from tinyllm.report.store import read_run
 
@@ -94,7 +96,9 @@ def test_a_metric_of_ones_own_is_in_the_row_with_its_unit_and_compares(extended,
     row = extended.reported.rows["a"]
     assert row["value"] == pytest.approx((30 * math.log(2) + 10 * math.log(510)) / 40)  # x 1/2, y 1/510
     assert (row["metric"], row["unit"], row["interval"]) == ("answer_nll", "nats/byte", "student-t")
-    assert row["notes"]["metric"] == {"of": "choices", "better": "lower", "better_item": "lower"}
+    code = hashlib.sha256(METRIC.encode()).hexdigest()  # of the one function that is its own
+    directions = {"of": "choices", "better": "lower", "better_item": "lower"}
+    assert row["notes"]["metric"] == {**directions, "interval": "student-t", "code_sha256": code}
     assert row["notes"]["predicted"] == [40, 0]
 
 
@@ -139,6 +143,20 @@ def test_a_baseline_holds_a_metric_of_ones_own_in_its_direction(extended):
     result = extended.run("evals", "--tinyllm-baseline=main")
     assert result.ret == 1  # ln 256 for ln 2 thirty times: worse, though ln 256 for ln 510 is better
     assert extended.reported.rows["a"]["baseline"]["answer"] == "worse"
+
+
+def test_fault_row_57_an_edited_metric_is_another_measurement(extended):
+    extended.manifest(entry("a", "half", choices="c.jsonl", metric="answer_nll"))
+    assert extended.run("evals", "--tinyllm-save-baseline=main", "--tinyllm-report=before").ret == 0
+    extended.file("evals/metrics/answer_nll.py", METRIC.replace("n_bytes[answer]", "n_bytes[answer] * 1.0"))
+    result = extended.run_process("evals", "-n0", "--tinyllm-baseline=main")
+    assert result.ret == 1
+    verdict = extended.reported.rows["a"]["baseline"]
+    assert verdict["answer"] == "refused"
+    assert "code_sha256 of the metric" in verdict["message"]
+    a, b = (read_run(extended.path / folder) for folder in ("before", "eval-report"))
+    with pytest.raises(ValueError, match="got two 'answer_nll' that differ in code_sha256"):
+        compare_rows(a[0]["rows"][0], a[1]["a"], b[0]["rows"][0], b[1]["a"])
 
 
 DISTRIBUTION = {

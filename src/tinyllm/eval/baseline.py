@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyllm.metrics import better_item, is_of_text
+from tinyllm.metrics import better_item, is_of_text, own_differences
 from tinyllm.report.baselines import StoredRun
 from tinyllm.report.rows import Row
 from tinyllm.result import Result
@@ -144,6 +144,9 @@ def _differences(row: Row, result: Result, before: Row, before_result: Result) -
             yield f"{key} {before[key]!r} there and {row[key]!r} here"
     if row["metric"] == before["metric"] and better_item(row) is None:
         yield f"metric {row['metric']!r}, which is not known here"
+    for key in own_differences(row, before):
+        facts = ((one["notes"].get("metric") or {}).get(key) for one in (before, row))
+        yield "{} of the metric {!r} there and {!r} here".format(key, *facts)
     there, here = (one["data"]["sha256"] if one["data"] else None for one in (before, row))
     if there != here:
         yield f"data of SHA-256 {there} there and {here} here"

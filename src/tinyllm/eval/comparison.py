@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tinyllm.metrics import better_item
+from tinyllm.metrics import better_item, own_differences
 from tinyllm.report.rows import Row
 from tinyllm.result import Result
 from tinyllm.stats.permutation import paired_permutation_test
@@ -81,6 +81,9 @@ def compare_rows(a: Row, a_result: Result, b: Row, b_result: Result, *, n_perm: 
             got = f"got {of_a!r} for {a['name']} and {of_b!r} for {b['name']}"
             msg = f"a paired comparison needs the same {key}, {got}"
             raise ValueError(msg)
+    if changed := own_differences(a, b):
+        msg = f"a paired comparison needs the same metric, got two {a['metric']!r} that differ in {', '.join(changed)}"
+        raise ValueError(msg)
     if better_item(a) is None:
         msg = f"which way metric {a['metric']!r} of {a['name']} is better must be known, and the row does not say"
         raise ValueError(msg)
