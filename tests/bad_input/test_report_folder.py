@@ -13,7 +13,7 @@ from tests.plugin.toys import TEST_ENTRY, Reported, entry, make_zoo
 
 from tinyllm.cli import main
 
-PYTEST = {workers: ["pytest", workers, "-p", "no:cacheprovider", "evals"] for workers in ("-n0", "-n2")}
+PYTEST = {workers: ["pytest", workers, "-p", "no:cacheprovider", "evals"] for workers in ("-n0", "-n1")}
 COMMANDS = {"eval": ["tinyllm", "eval", "--suite", "zoo"], **PYTEST}
 REPORT = {"tinyllm": "--report", "pytest": "--tinyllm-report"}
 
@@ -52,7 +52,7 @@ def small_files() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
 
 
-@pytest.mark.parametrize("command", ["eval", "-n2"])
+@pytest.mark.parametrize("command", ["eval", "-n1"])
 def test_a_missing_folder_is_made_with_its_parents(project, command):
     done = run(project, command, "some/new/folder")
     assert done.returncode == 0, done.stderr
