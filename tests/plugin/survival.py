@@ -134,9 +134,7 @@ def run(project, *args: str, interrupt_when: Path | None = None) -> Ended:
 
 
 def run_mode(project, mode: str, *args: str) -> Ended:
-    """A run that no process dies in: with -n0 it needs none of its own."""
-    if mode != "-n0":
-        return run(project, mode, *args)
+    """A run that no process dies in: the only one, or the controller, is this process."""
     result = project.pytester.runpytest_inprocess("evals", mode, *args)
     return Ended(project.path / "eval-report", int(result.ret), result.stdout.str())
 
@@ -153,13 +151,13 @@ def _wait_for(path: Path, process: subprocess.Popen) -> None:
 
 # Name → fate, in the order of the run with their checkpoint; a worker's death leaves the rest to its replacement.
 EVERY_FATE = {
-    "uniform": {"first": "", "exits": "exit", "second": "", "late_exits_late": "exit"}
+    "uniform": {"first": "", "exits": "exit", "second": "", "late_dies_scored": "exit"}
     | {"segfaults": "SEGV", "killed": "KILL", "hangs_thread": "hang-thread", "third": ""},
     "half": {"fourth": "", "hangs_signal": "hang-signal", "setup_fails": "setup", "skipped": "skip", "fails": "fail"},
     "broken": dict.fromkeys(["broken_0", "broken_1", "broken_2", "broken_3"], ""),
 }
-UNHARMED = {"first", "second", "exits_late", "third", "fourth"}
-LOST = {name for fates in EVERY_FATE.values() for name in fates} - UNHARMED - {"late_exits_late"}
+UNHARMED = {"first", "second", "dies_scored", "third", "fourth"}
+LOST = {name for fates in EVERY_FATE.values() for name in fates} - UNHARMED - {"late_dies_scored"}
 
 
 def run_every_fate(project: Folder) -> Ended:

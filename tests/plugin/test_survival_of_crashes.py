@@ -21,7 +21,7 @@ def test_workers_that_die_lose_the_rows_that_they_were_at_and_no_other(every_fat
         how + "killed by SIGKILL, as when memory runs out",
     )
     assert every_fate.status == 1
-    assert "11 failed" in every_fate.output  # exits (early and late), segfaults, killed, two that hang, fails, broken
+    assert "11 failed" in every_fate.output  # exits, dies_scored, segfaults, killed, two that hang, fails, broken
     assert every_fate.report["complete"] is True
     assert set(read_run(every_fate.folder)[1]) == UNHARMED
 
