@@ -123,7 +123,7 @@ def _run_mode(project: Path, shared: Path, mode: str) -> None:
     folder.mkdir()
     outside = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
     spied = {"SPY_LOG": f"{folder}/spy.log", "SPY_MODE": mode}
-    env = outside | spied | {"PYTEST_XDIST_AUTO_NUM_WORKERS": "2"}
+    env = outside | spied | {"PYTEST_XDIST_AUTO_NUM_WORKERS": "1"}
     args = [MODES[mode], "-pno:cacheprovider", f"--tinyllm-report={folder}", f"--junitxml={folder}/junit.xml", "evals"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *args], cwd=project, env=env, capture_output=True, text=True, check=False
