@@ -10,3 +10,8 @@ else:
     settings.register_profile("default", deadline=None)  # a slow machine is not a wrong number
     settings.register_profile("mutation", deadline=None, derandomize=True, database=None)
     settings.load_profile("default")
+
+
+def pytest_collection_modifyitems(items) -> None:
+    """The documents first: their zoo takes longest, and is not to be what one worker does when the others are done."""
+    items.sort(key=lambda item: item.path.name != "test_docs.py")

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.plugin.once import once
 
 SCRIPT = Path(__file__).with_name("check_skips.py")
 
@@ -42,15 +43,17 @@ def run(arguments: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.fixture(scope="module")
-def report(tmp_path_factory):
-    root = tmp_path_factory.mktemp("skips")
+def make_report(root: Path) -> None:
     (root / "tests/sub").mkdir(parents=True)
     (root / "tests/sub/test_a.py").write_text(TESTS, encoding="utf-8")
     (root / "tests/test_b.py").write_text(MODULE, encoding="utf-8")
     ran = run(["-m", "pytest", "tests", "-n2", "--junitxml=report.xml", "-o", "junit_family=xunit1"], root)
     assert "1 passed, 4 skipped, 1 xfailed" in ran.stdout, ran.stdout + ran.stderr
-    return root / "report.xml"
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    return once(tmp_path_factory, "skips", make_report) / "report.xml"
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@
 - `<!-- not run: reason -->` above a block leaves it out, and says why.
 
 Shown and real output are equal to the character, but: a number matches to the precision shown, `...` within a line
-matches any text, and a line `...` any lines (durations, paths, hashes).
+matches any text, and a line `...` any lines (durations, paths, hashes). `-n auto` is one worker: the tests of this
+folder are what keeps the other cores busy, and a row that two workers need is scored in both.
 """
 
 from __future__ import annotations
@@ -148,6 +149,7 @@ def run_console(block: Block, root: Path, place: str) -> None:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
     path = os.pathsep.join([str(Path(sys.executable).parent), environment.get("PATH", os.defpath)])
     environment |= {"PATH": path, "COLUMNS": "100", "NO_COLOR": "1", "LC_ALL": "C.UTF-8"}
+    environment |= {"PYTEST_XDIST_AUTO_NUM_WORKERS": "1"}
     run = subprocess.run(
         ["bash", "-c", script],
         cwd=root,

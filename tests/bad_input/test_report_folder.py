@@ -13,7 +13,7 @@ from tests.plugin.toys import TEST_ENTRY, Reported, entry, make_zoo
 
 from tinyllm.cli import main
 
-PYTEST = {workers: ["pytest", workers, "-p", "no:cacheprovider", "evals"] for workers in ("-n0", "-n2")}
+PYTEST = {workers: ["pytest", workers, "-p", "no:cacheprovider", "evals"] for workers in ("-n0", "-n1")}
 COMMANDS = {"eval": ["tinyllm", "eval", "--suite", "zoo"], **PYTEST}
 REPORT = {"tinyllm": "--report", "pytest": "--tinyllm-report"}
 
@@ -27,7 +27,7 @@ def project(tmp_path):
     return tmp_path
 
 
-def run(project: Path, command: str, report: str, limit=None) -> subprocess.CompletedProcess[str]:
+def run(project: Path, command: str, report: str, limit) -> subprocess.CompletedProcess[str]:
     tool, *rest = COMMANDS[command]
     outside = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
     return subprocess.run(
@@ -42,6 +42,22 @@ def run(project: Path, command: str, report: str, limit=None) -> subprocess.Comp
     )
 
 
+@pytest.fixture
+def run_here(project, pytester, monkeypatch, capsys):
+    """`run` without a process of its own; xdist's worker is one."""
+
+    def run_command(command: str, report: str) -> subprocess.CompletedProcess[str]:
+        monkeypatch.chdir(project)
+        tool, *rest = COMMANDS[command]
+        if tool == "tinyllm":
+            status = main([*rest, f"--report={report}"])
+            return subprocess.CompletedProcess(command, status, *capsys.readouterr())
+        done = pytester.runpytest_inprocess(*rest, f"--tinyllm-report={report}")
+        return subprocess.CompletedProcess(command, done.ret, done.stdout.str(), done.stderr.str())
+
+    return run_command
+
+
 def without_root() -> None:
     """Root writes where it may not; a process that starts without CAP_DAC_OVERRIDE does not."""
     if os.geteuid() == 0 and ctypes.CDLL(None).prctl(24, 1, 0, 0, 0) != 0:  # PR_CAPBSET_DROP
@@ -52,9 +68,9 @@ def small_files() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
 
 
-@pytest.mark.parametrize("command", ["eval", "-n2"])
-def test_a_missing_folder_is_made_with_its_parents(project, command):
-    done = run(project, command, "some/new/folder")
+@pytest.mark.parametrize("command", ["eval", "-n1"])
+def test_a_missing_folder_is_made_with_its_parents(project, run_here, command):
+    done = run_here(command, "some/new/folder")
     assert done.returncode == 0, done.stderr
     assert [row["status"] for row in Reported(project / "some/new/folder").report["rows"]] == ["ok"] * 3
 
@@ -115,7 +131,7 @@ def small_disk(tmp_path):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_full_disk_leaves_the_table_and_the_old_report(project, small_disk, command):
+def test_a_full_disk_leaves_the_table_and_the_old_report(project, run_here, capsys, small_disk, command):
     before = first_report(project, small_disk / "r")
     with (small_disk / "filler").open("ab", buffering=0) as filler:
         while True:
@@ -123,5 +139,6 @@ def test_a_full_disk_leaves_the_table_and_the_old_report(project, small_disk, co
                 filler.write(bytes(1024))
             except OSError:
                 break
-    says_why(run(project, command, str(small_disk / "r")), "No space left on device")
+    capsys.readouterr()  # of the first report
+    says_why(run_here(command, str(small_disk / "r")), "No space left on device")
     left_whole(small_disk / "r", before)

@@ -1,7 +1,8 @@
 """The memory that a plan tells is what scoring the row takes, within the factor that `tinyllm.eval.plan` states.
 
 Measured in a process of its own: the peak of its resident memory while the row is scored (Linux resets it through
-/proc/self/clear_refs), less what it held before, with everything imported.
+/proc/self/clear_refs), less what it held before, with everything imported. The four processes are forks of one that has
+imported all and computed nothing, so that no case finds the memory of another.
 """
 
 import json
@@ -11,6 +12,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+from tests.plugin.once import once
 
 from tinyllm.eval.plan import FACTOR, SMALL_BYTES, held_bytes, memory_bytes, plan_entry
 from tinyllm.eval.zoo import load_model
@@ -20,8 +22,9 @@ from tinyllm.models.bigram import BigramLM, save_bigram
 from tinyllm.models.gpt import GPT, GPTConfig, save_gpt
 
 MEASURE = """
-import json, re, sys
+import json, os, re, sys
 from pathlib import Path
+import scipy.stats
 from tinyllm.eval.zoo import evaluate_entry
 from tinyllm.formats.manifest import load
 from tinyllm.rng import PCG32
@@ -29,12 +32,21 @@ from tinyllm.rng import PCG32
 def resident(key):
     return 1024 * int(re.search(key + r":\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
 
-warm, one = (load({"entry": [entry]}).entries[0] for entry in json.loads(sys.argv[1]))
-assert evaluate_entry(warm, PCG32(0)).row["status"] == "ok"
-before = resident("VmRSS")
-Path("/proc/self/clear_refs").write_text("5")
-row = evaluate_entry(one, PCG32(0)).row
-print(json.dumps({"bytes": resident("VmHWM") - before, "row": row}))
+def measure(folder):
+    warm, one = load(folder / "manifest.toml").entries
+    assert evaluate_entry(warm, PCG32(0)).row["status"] == "ok"
+    before = resident("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")
+    row = evaluate_entry(one, PCG32(0)).row
+    found = {"bytes": resident("VmHWM") - before, "row": row}
+    (folder / "measured.json").write_text(json.dumps(found))
+
+for folder in map(Path, sys.argv[1:]):
+    child = os.fork()
+    if not child:
+        measure(folder)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0, folder
 """
 
 
@@ -74,26 +86,42 @@ def long_text(folder):
     write_tokens(folder / "t.bin", np.zeros(2_000_000, np.uint8), vocab_size=256, n_bytes=1_999_999)
 
 
-@pytest.mark.parametrize("case", [wide_head, deep, table, long_text])
-def test_the_planned_memory_is_the_measured_within_the_stated_factor(tmp_path, case):
-    case(tmp_path)
-    gpt(tmp_path / "warm", vocab_size=256, n_layer=1, n_embd=8)
-    write_tokens(tmp_path / "warm.bin", np.arange(40, dtype=np.uint8), vocab_size=256, n_bytes=39)
-    warm = {"name": "warm", "dir": str(tmp_path / "warm"), "data": str(tmp_path / "warm.bin")}
-    one = {"name": "x", "dir": str(tmp_path / "model"), "data": str(tmp_path / "t.bin"), "metric": "nll"}
+CASES = [wide_head, deep, table, long_text]
+MANIFEST = "\n".join(
+    f'[[entry]]\nname = "{name}"\ndir = "{model}"\ndata = "{data}"\nmetric = "nll"'
+    for name, model, data in (("warm", "warm", "warm.bin"), ("x", "model", "t.bin"))
+)
+
+
+def measure_all(shared):
+    for case in CASES:
+        folder = shared / case.__name__
+        folder.mkdir()
+        case(folder)
+        gpt(folder / "warm", vocab_size=256, n_layer=1, n_embd=8)
+        write_tokens(folder / "warm.bin", np.arange(40, dtype=np.uint8), vocab_size=256, n_bytes=39)
+        (folder / "manifest.toml").write_text(MANIFEST)
+    folders = [str(shared / case.__name__) for case in CASES]
     run = subprocess.run(
-        [sys.executable, "-c", MEASURE, json.dumps([warm, one])],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
+        [sys.executable, "-c", MEASURE, *folders], capture_output=True, text=True, timeout=240, check=False
     )
     assert run.returncode == 0, run.stderr
-    measured = json.loads(run.stdout)
-    assert measured["row"]["status"] == "ok", measured["row"]["error"]
-    planned = plan_entry(load({"entry": [one]}).entries[0], load=load_model, probe_calls=0).memory_bytes
-    assert min(planned, measured["bytes"]) > SMALL_BYTES
-    assert 1 / FACTOR <= planned / measured["bytes"] <= FACTOR
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    return once(tmp_path_factory, "plan-memory", measure_all)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_planned_memory_is_the_measured_within_the_stated_factor(measured, case):
+    folder = measured / case.__name__
+    found = json.loads((folder / "measured.json").read_text())
+    assert found["row"]["status"] == "ok", found["row"]["error"]
+    _, one = load(folder / "manifest.toml").entries
+    planned = plan_entry(one, load=load_model, probe_calls=0).memory_bytes
+    assert min(planned, found["bytes"]) > SMALL_BYTES
+    assert 1 / FACTOR <= planned / found["bytes"] <= FACTOR
 
 
 def test_held_bytes_count_each_array_once():

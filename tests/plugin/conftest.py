@@ -1,9 +1,7 @@
 """A project with a toy zoo in its evals/, and one set of runs of it, one a mode, that many tests look at."""
 
-import fcntl
 import json
 import os
-import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +10,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from tests.plugin.toys import SUITE, TEST_ENTRY, Reported, make_zoo
+from tests.plugin.once import once
+from tests.plugin.survival import Ended, Folder, run_every_fate
+from tests.plugin.toys import SUITE, Reported, make_zoo
 
 MODES = {"n0": "-n0", "n1": "-n1", "n2": "-n2", "auto": "-nauto", "no-xdist": "-pno:xdist"}
 
@@ -71,27 +71,13 @@ def zoo_files(tmp_path_factory):
     return folder
 
 
-class Project:
-    """A folder with evals/zoo.toml and evals/test_zoo.py, run by a pytest inside this one."""
+class Project(Folder):
+    """Run by a pytest inside this one."""
 
     def __init__(self, pytester: pytest.Pytester, zoo_files: Path) -> None:
-        self.pytester, self.path = pytester, pytester.path
-        shutil.copytree(zoo_files, self.path / "evals", copy_function=os.link)
-        pytester.makeini("[pytest]\n")
+        super().__init__(pytester.path, zoo_files)
+        self.pytester = pytester
         self.manifest(SUITE)
-        self.file("evals/test_zoo.py", TEST_ENTRY)
-
-    def file(self, name: str, text: str) -> Path:
-        path = self.path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        return path
-
-    def manifest(self, text: str) -> Path:
-        return self.file("evals/zoo.toml", text)
-
-    def ini(self, text: str) -> None:
-        self.file("tox.ini", f"[pytest]\n{text}\n")
 
     def run(self, *args: str | Path) -> pytest.RunResult:
         xdist = () if any(str(arg).startswith(("-n", "-pno:xdist")) for arg in args) else ("-n0",)
@@ -137,7 +123,7 @@ def _run_mode(project: Path, shared: Path, mode: str) -> None:
     folder.mkdir()
     outside = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
     spied = {"SPY_LOG": f"{folder}/spy.log", "SPY_MODE": mode}
-    env = outside | spied | {"PYTEST_XDIST_AUTO_NUM_WORKERS": "2"}
+    env = outside | spied | {"PYTEST_XDIST_AUTO_NUM_WORKERS": "1"}
     args = [MODES[mode], "-pno:cacheprovider", f"--tinyllm-report={folder}", f"--junitxml={folder}/junit.xml", "evals"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *args], cwd=project, env=env, capture_output=True, text=True, check=False
@@ -147,19 +133,26 @@ def _run_mode(project: Path, shared: Path, mode: str) -> None:
 
 @pytest.fixture(scope="session")
 def runs(tmp_path_factory, zoo_files):
-    """`ModeRun` by mode: the same project in all five modes, once for all workers of this test run."""
-    base = tmp_path_factory.getbasetemp()
-    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "tinyllm-modes"
-    shared.mkdir(exist_ok=True)
-    with (shared / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        project = shared / "project"
-        if not project.exists():
-            shutil.copytree(zoo_files, project / "evals")
-            (project / "tox.ini").write_text("[pytest]\n")
-            (project / "conftest.py").write_text(SPY)
-            (project / "evals" / "zoo.toml").write_text(SUITE)
-            (project / "evals" / "test_zoo.py").write_text(TEST_ENTRY)
-            with ThreadPoolExecutor(2) as two:
-                list(two.map(lambda mode: _run_mode(project, shared, mode), MODES))
+    """`ModeRun` by mode: the same project in all five modes."""
+
+    def make(shared: Path) -> None:
+        project = Folder(shared / "project", zoo_files)
+        project.file("conftest.py", SPY)
+        project.manifest(SUITE)
+        with ThreadPoolExecutor(2) as two:
+            list(two.map(lambda mode: _run_mode(project.path, shared, mode), MODES))
+
+    shared = once(tmp_path_factory, "modes", make)
     return {mode: ModeRun(shared / mode, **json.loads((shared / mode / "ran.json").read_text())) for mode in MODES}
+
+
+@pytest.fixture(scope="session")
+def every_fate(tmp_path_factory, zoo_files) -> Ended:
+    """One run with two workers, of items that end in every way there is: `survival.EVERY_FATE`."""
+
+    def make(shared: Path) -> None:
+        ended = run_every_fate(Folder(shared / "project", zoo_files))
+        (shared / "ran.json").write_text(json.dumps({"status": ended.status, "output": ended.output}))
+
+    shared = once(tmp_path_factory, "every-fate", make)
+    return Ended(shared / "project/eval-report", **json.loads((shared / "ran.json").read_text()))

@@ -2,13 +2,14 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.plugin.toys import Reported
+from tests.plugin.toys import TEST_ENTRY, Reported, entry
 
 from tinyllm.eval.zoo import evaluate_manifest
 from tinyllm.rng import PCG32
@@ -19,7 +20,6 @@ LIMIT_S = 150  # of a run that takes 5 s on a quiet machine: a hang, not a slow 
 DEATHS = """
 import os, signal, time
 import pytest
-{warm}
 
 FATES = {fates!r}
 
@@ -55,15 +55,42 @@ def pytest_runtest_teardown(item):
 """
 
 
-def doom(project, **fates: str) -> None:
+# What a clock that is set on every item is not to measure: imported in the processes that score, before they do.
+WARM = """
+def pytest_collection_finish():
+    import scipy.stats, tinyllm.eval.zoo
+"""
+
+
+class Folder:
+    """A folder with the toy zoo in its evals/, and evals/test_zoo.py that scores each entry of a manifest."""
+
+    def __init__(self, path: Path, zoo_files: Path) -> None:
+        self.path = path
+        shutil.copytree(zoo_files, path / "evals", copy_function=os.link)
+        self.ini("")
+        self.file("evals/test_zoo.py", TEST_ENTRY)
+
+    def file(self, name: str, text: str) -> Path:
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def manifest(self, text: str) -> Path:
+        return self.file("evals/zoo.toml", text)
+
+    def ini(self, text: str) -> None:
+        self.file("tox.ini", f"[pytest]\n{text}\n")
+
+
+def doom(project: Folder, *, warm: bool = False, **fates: str) -> None:
     """Have items end so: ``exit``, ``SEGV``, ``KILL``, ``interrupt``, ``fail``, ``setup``, ``skip``, ``hang-…``.
 
-    A name beginning with ``late_`` dies when its row has been scored. A clock that is set on items is not to run while
-    torch is imported: with a fate that hangs, it is imported before.
+    A name beginning with ``late_`` dies when its row has been scored; with ``warm`` torch is there before any item.
     """
     named = {name.replace("late_", "late-"): what for name, what in fates.items()}
-    warm = "import tinyllm.eval.zoo" if any(what.startswith("hang") for what in fates.values()) else ""
-    project.file("evals/conftest.py", DEATHS.replace("{fates!r}", repr(named)).replace("{warm}", warm))
+    project.file("evals/conftest.py", DEATHS.replace("{fates!r}", repr(named)) + (WARM if warm else ""))
 
 
 @dataclass(frozen=True)
@@ -107,9 +134,7 @@ def run(project, *args: str, interrupt_when: Path | None = None) -> Ended:
 
 
 def run_mode(project, mode: str, *args: str) -> Ended:
-    """A run that no process dies in: with -n0 it needs none of its own."""
-    if mode != "-n0":
-        return run(project, mode, *args)
+    """A run that no process dies in: the only one, or the controller, is this process."""
     result = project.pytester.runpytest_inprocess("evals", mode, *args)
     return Ended(project.path / "eval-report", int(result.ret), result.stdout.str())
 
@@ -124,15 +149,35 @@ def _wait_for(path: Path, process: subprocess.Popen) -> None:
             continue
 
 
-def healthy_rows(project) -> dict:
+# Name → fate, in the order of the run with their checkpoint; a worker's death leaves the rest to its replacement.
+EVERY_FATE = {
+    "uniform": {"first": "", "exits": "exit", "second": "", "late_dies_scored": "exit"}
+    | {"segfaults": "SEGV", "killed": "KILL", "hangs_thread": "hang-thread", "third": ""},
+    "half": {"fourth": "", "hangs_signal": "hang-signal", "setup_fails": "setup", "skipped": "skip", "fails": "fail"},
+    "broken": dict.fromkeys(["broken_0", "broken_1", "broken_2", "broken_3"], ""),
+}
+UNHARMED = {"first", "second", "dies_scored", "third", "fourth"}
+LOST = {name for fates in EVERY_FATE.values() for name in fates} - UNHARMED - {"late_dies_scored"}
+
+
+def run_every_fate(project: Folder) -> Ended:
+    """The run of `EVERY_FATE` with two workers, beside a file that cannot be collected."""
+    named = [(name, model) for model, fates in EVERY_FATE.items() for name in fates]
+    project.manifest("".join(entry(name.removeprefix("late_"), model) for name, model in named))
+    doom(project, **{name: fate for fates in EVERY_FATE.values() for name, fate in fates.items() if fate})
+    project.file("evals/test_syntax.py", "def test_(:\n")
+    return run(project, "-n2", "-pno:cacheprovider")
+
+
+def healthy_rows(manifest: Path) -> dict:
     """The rows of a run that nothing happens to, scored in this process without the plugin."""
-    report, _ = evaluate_manifest(project.path / "evals/zoo.toml", PCG32(0))
+    report, _ = evaluate_manifest(manifest, PCG32(0))
     return {row["name"]: row for row in json.loads(json.dumps(report["rows"]))}
 
 
-def check(ended: Ended, project, *, lost: set[str]) -> None:
+def check(ended: Ended, *, lost: set[str]) -> None:
     """Every entry has its row; exactly `lost` have no number and say why; the others are those of the healthy run."""
-    healthy = healthy_rows(project)
+    healthy = healthy_rows(ended.folder.parent / "evals/zoo.toml")
     rows = ended.rows
     assert list(rows) == list(healthy), ended.output
     assert {name for name, row in rows.items() if row["status"] != "ok"} == lost, ended.output

@@ -191,4 +191,4 @@ def test_fault_row_72_a_gate_that_holds_is_exit_status_0_of_the_process(project)
 
 def test_fault_row_72_a_gate_that_does_not_hold_is_exit_status_1_of_the_process(project):
     project.manifest(entry("a", max=7))
-    assert project.run_process("evals", "-n1").ret == 1
+    assert project.run_process("evals", "-n0").ret == 1

@@ -59,7 +59,7 @@ def test_every_row_with_a_number_has_its_items_beside_the_report(runs, mode):
     assert {name: len(scores) for name, (scores, _) in items.items()} == counts
 
 
-@pytest.mark.parametrize(("mode", "workers"), [("n0", 0), ("n1", 1), ("n2", 2), ("auto", 2), ("no-xdist", 0)])
+@pytest.mark.parametrize(("mode", "workers"), [("n0", 0), ("n1", 1), ("n2", 2), ("auto", 1), ("no-xdist", 0)])
 def test_the_run_says_how_many_workers_it_had(runs, mode, workers):
     assert runs[mode].report["run"]["workers"] == workers
 

@@ -11,7 +11,7 @@ def implement(project, body):
     project.file("evals/conftest.py", f"import pytest\ndef pytest_tinyllm_update_report(config, report):\n    {body}\n")
 
 
-@pytest.mark.parametrize("mode", ["-n0", "-n2"])
+@pytest.mark.parametrize("mode", ["-n0", "-n1"])
 def test_what_it_adds_is_in_the_report_once(project, mode):
     body = "report['run']['commit'] = report['run'].get('commit', '') + config.rootpath.name"
     implement(project, f"{body}\n    report['rows'][1]['notes']['owner'] = {{'team': ['x', 1, None]}}")
