@@ -69,13 +69,8 @@ def test_an_unchanged_model_is_green_in_20_of_20_seeds(project):
         assert set(answers(project).values()) == {"pass"}
 
 
-<<<<<<< HEAD
-@pytest.mark.parametrize("mode", ["-n0", "-n2"])
-def test_fault_row_72_a_worse_checkpoint_turns_exactly_its_rows_red(saved, mode):
-=======
 @pytest.mark.parametrize("mode", ["-n0", "-n1"])
-def test_a_worse_checkpoint_turns_exactly_its_rows_red(saved, mode):
->>>>>>> speed
+def test_fault_row_72_a_worse_checkpoint_turns_exactly_its_rows_red(saved, mode):
     make(saved, "half", gain=-3.0)  # x, half of the text and 30 of 40 answers, is now what it likes least
     result = saved.run("evals", "--tinyllm-baseline=main", mode)
     assert result.ret == 1

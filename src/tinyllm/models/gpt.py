@@ -22,7 +22,7 @@ from torch.nn import functional
 from tinyllm.errors import CheckpointError
 from tinyllm.formats.checkpoints import FLOATS, check_config, load_tensors, read_config, save, weights_path
 from tinyllm.formats.config import ConfigKey, integer, number, one_of
-from tinyllm.models import gpt_hf
+from tinyllm.models import gpt_hf, undrawn
 
 ARCH = "gpt"
 KIND = "lm"
@@ -151,11 +151,12 @@ class GPT(nn.Module):
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
         self.config, self.vocab_size, self.ctx_len = config, config.vocab_size, config.ctx_len
-        self.wte = nn.Embedding(config.vocab_size, config.n_embd)
-        self.wpe = nn.Embedding(config.ctx_len, config.n_embd)
+        self.wte = undrawn.Embedding(config.vocab_size, config.n_embd)
+        self.wpe = undrawn.Embedding(config.ctx_len, config.n_embd)
         self.h = nn.ModuleList([_Block(config) for _ in range(config.n_layer)])
         self.ln_f = nn.LayerNorm(config.n_embd, eps=config.layer_norm_eps)
-        self.reset_parameters()
+        if not self.wte.weight.is_meta:  # a loader's, which takes the file's tensors
+            self.reset_parameters()
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
         """Draw every weight anew: N(0, 0.02²), divided by √(2 L) where a sublayer joins the residual stream; norms are
