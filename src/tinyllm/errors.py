@@ -45,6 +45,20 @@ class ExtensionError(TinyllmError):
     """A family, metric or task of the user's own cannot be imported, or is not what its place asks for."""
 
 
+FOREIGN = (Exception, SystemExit, GeneratorExit)
+"""What code that is not ours (a model, a metric, a hook) may raise: the fault of its row, never the end of the run."""
+
+
+def said(error: BaseException) -> str:
+    """An exception's message; where it has none, or none that can be had, its type says so."""
+    name = type(error).__name__
+    try:
+        text = str(error)
+    except FOREIGN:
+        return f"{name}, whose message cannot be shown"
+    return text if text.strip() else f"{name} without a message"
+
+
 def nearest(key: str, known: Iterable[str]) -> str:
     """A hint for a misspelt key: ``"did you mean 'stride'?"``, or the list of known keys when none is near.
 

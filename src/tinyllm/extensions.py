@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, NamedTuple
 
-from tinyllm.errors import ExtensionError
+from tinyllm.errors import FOREIGN, ExtensionError, said
 
 Kind = Literal["models", "metrics", "tasks"]
 """A folder beside the manifest, and the last word of an entry point's group."""
@@ -107,7 +107,9 @@ def _load_file(path: Path) -> ModuleType:
 def _imported(load: Callable[[], Any], source: str, file: Path | None) -> Any:
     try:
         return load()
-    except (Exception, SystemExit) as error:
+    except FOREIGN as error:
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == file]
         line = f" (line {frames[-1].lineno})" if frames else ""
-        raise ExtensionError(f"{source}: must be importable, got {type(error).__name__}: {error}{line}") from error
+        raise ExtensionError(
+            f"{source}: must be importable, got {type(error).__name__}: {said(error)}{line}"
+        ) from error

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import argparse
 import io
+import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from tinyllm import __version__
 from tinyllm.cli import compare, evaluate, inspect, plan, train, validate
-from tinyllm.errors import TinyllmError
+from tinyllm.errors import TinyllmError, said
 
 USAGE_ERROR = 4
+BROKEN_PIPE = 141
+"""128 and the number of SIGPIPE, as a shell says it."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -44,10 +48,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser().parse_args(argv)
     try:
         status: int = options.run(options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read the output has what they wanted
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 (what is left is not tried again)
+        return BROKEN_PIPE
     except (TinyllmError, ValueError, OSError) as error:
         print(f"tinyllm: {error}", file=sys.stderr)
         return USAGE_ERROR
     except KeyboardInterrupt:
         print("tinyllm: interrupted", file=sys.stderr)
         return 130
+    except SystemExit:
+        raise
+    except BaseException as error:  # a model's own, such as pytest.skip: nothing that a row could be made of
+        if isinstance(error, Exception):
+            raise
+        print(f"tinyllm: ended by {type(error).__name__}: {said(error)}", file=sys.stderr)
+        return 1
     return status

@@ -26,7 +26,7 @@ def add_parser(commands: Any) -> None:
         "plan",
         help="what a manifest's rows will take: items, tokens, memory, time",
         description="A dry run: checkpoints are loaded, data is opened and cut; only a probe of a few calls a row is "
-        "computed, and timed. Exit status 1 when a row could not be scored.",
+        "computed, and timed. Exit status 1 when a row is an error, one with a gate is skipped, or none can be scored.",
     )
     parser.add_argument("manifest", metavar="MANIFEST", help="evals/NAME.toml by its NAME, or a path")
     parser.add_argument(
@@ -65,7 +65,9 @@ def run(options: argparse.Namespace) -> int:
     else:
         for line in plan_lines(plans):
             print(line)
-    return 1 if any(plan.status == "error" for plan in plans) else 0
+    gated = {entry.name for entry in suite.entries if entry.gated}
+    red = (plan.status == "error" or (plan.status == "skipped" and plan.name in gated) for plan in plans)
+    return 1 if any(red) or all(plan.status != "ok" for plan in plans) else 0
 
 
 def plan_lines(plans: Sequence[RowPlan]) -> Iterator[str]:

@@ -17,6 +17,7 @@ from tinyllm.formats.labelled import read_labelled
 from tinyllm.formats.lines import read_lines
 from tinyllm.formats.manifest import BrokenEntry, load
 from tinyllm.formats.pairs import read_pairs
+from tinyllm.formats.regular import regular
 from tinyllm.formats.report import read_report
 from tinyllm.formats.tokens import open_tokens
 from tinyllm.formats.wordpairs import read_wordpairs
@@ -102,7 +103,7 @@ def _guess(path: Path) -> str | None:
     if ending in by_ending:
         return by_ending[ending]
     if ending == "json":
-        return "report" if re.search(rb'"rows"\s*:', path.read_bytes()) else "manifest"
+        return "report" if re.search(rb'"rows"\s*:', regular(path).read_bytes()) else "manifest"
     if ending == "jsonl":
         return "pairs" if any("src" in row for _, row in read_jsonl(path)) else "choices"
     if ending == "tsv":

@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+from tinyllm.errors import FOREIGN
+from tinyllm.formats.checkpoints import files_stamp
+
+
+class _Loaded(NamedTuple):
+    """What loading gave, and the stamp of the files that it was loaded from."""
+
+    stamp: tuple[Any, ...]
+    model: Any = None
+    failure: BaseException | None = None
 
 
 class Checkpoints:
     """A loader that remembers. Four rows of one checkpoint load it once; four rows of a broken one try it once.
+
+    Files that were written again since are another checkpoint, and loaded.
 
     Parameters
     ----------
@@ -18,21 +31,23 @@ class Checkpoints:
 
     def __init__(self, load: Callable[[Path], Any]) -> None:
         self._load = load
-        self._models: dict[Path, Any] = {}
-        self._failures: dict[Path, Exception] = {}
+        self._known: dict[Path, _Loaded] = {}
 
     def __call__(self, path: Path) -> Any:
         """The model at `path`; raises what loading it raised."""
-        if path in self._failures:
-            raise self._failures[path]
-        if path not in self._models:
+        stamp = files_stamp(path)
+        if path not in self._known or self._known[path].stamp != stamp:
+            self._known.pop(path, None)  # before the other is loaded
             try:
-                self._models[path] = self._load(path)
-            except Exception as error:
-                self._failures[path] = error
-                raise
-        return self._models[path]
+                self._known[path] = _Loaded(stamp, self._load(path))
+            except FOREIGN as error:
+                self._known[path] = _Loaded(stamp, failure=error)
+        found = self._known[path]
+        if found.failure is not None:
+            raise found.failure
+        return found.model
 
     def forget(self, path: Path) -> None:
         """Let go of a model that is no longer needed, so that the next one finds the memory free."""
-        self._models.pop(path, None)
+        if path in self._known and self._known[path].failure is None:
+            del self._known[path]

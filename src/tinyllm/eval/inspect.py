@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from tinyllm.errors import UsageError, nearest
 from tinyllm.eval.prepare import ChoiceTask, prepare_choices, prepare_text, tokenizer_of
-from tinyllm.formats.checkpoints import weights_sha256
 from tinyllm.formats.choices import ChoiceItem
 from tinyllm.formats.manifest import BrokenEntry, Entry, load
 from tinyllm.formats.tokens import TokenFile
@@ -169,13 +168,13 @@ class StoredRow:
         TinyllmError, ValueError
             When the row could not be scored now, for the reason that would be in it.
         """
-        from tinyllm.eval.zoo import loader
+        from tinyllm.eval.zoo import load_pinned, loader
 
         entry = self._entry
         if isinstance(entry, BrokenEntry):
             raise entry.error
-        self._model = loader(entry.code)(entry.dir)
-        self._now["checkpoint"] = {"sha256": weights_sha256(entry.dir)}
+        self._model, digest = load_pinned(entry, loader(entry.code))
+        self._now["checkpoint"] = {"sha256": digest}
         if entry.has_items:
             self._task = prepare_choices(entry, self._now, self._model)
         else:

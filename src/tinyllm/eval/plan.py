@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyllm.errors import UnknownFamilyError
+from tinyllm.errors import FOREIGN, UnknownFamilyError, said
 from tinyllm.eval.limit import Limit, limit_items, limit_text
 from tinyllm.eval.prepare import ChoiceTask, metric_of, prepare_choices, prepare_text, task_name
 from tinyllm.formats.checkpoints import read_config
@@ -120,13 +120,13 @@ def plan_entry(
     try:
         config = read_config(entry.dir)
         known["arch"] = str(config.get("tl_arch") or config.get("model_type") or "") or None
-        model = load_pinned(entry, load)
+        model, _ = load_pinned(entry, load)
         with one_thread():
             work = _choices(entry, row, model, limit) if entry.has_items else _text(entry, row, model, limit)
             time_s = _probe(work, probe_calls, clock) if probe_calls else None
     except UnknownFamilyError as error:
         return RowPlan(entry.name, **known, status="skipped", error=_told(error, entry.folder))
-    except Exception as error:  # as a run does: it is the row's
+    except FOREIGN as error:  # as a run does: it is the row's
         known |= {"metric": row["metric"], "settings": row["settings"]}
         return RowPlan(entry.name, **known, status="error", error=_told(error, entry.folder))
     known |= {"metric": row["metric"], "settings": row["settings"], **work.facts}
@@ -143,8 +143,8 @@ def plan_entry(
     )
 
 
-def _told(error: Exception, folder: Path | None) -> str:
-    message = str(error) or "no message"
+def _told(error: BaseException, folder: Path | None) -> str:
+    message = said(error)
     return f"{type(error).__name__}: {message if folder is None else message.replace(f'{folder}/', '')}"
 
 

@@ -9,6 +9,8 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from tinyllm import extensions, texts
 from tinyllm.errors import FormatError
 from tinyllm.formats.choices import ChoiceItem, read_choices
@@ -71,6 +73,20 @@ def metric_of(entry: Entry, row: Row) -> Metric:
     return metric
 
 
+def whole(model: Any, name: str) -> int | None:
+    """A model's ``vocab_size`` or ``ctx_len``, or None where it does not say.
+
+    Raises
+    ------
+    ValueError
+        For what is no whole number of at least 1: a family may be the user's own.
+    """
+    value = getattr(model, name, None)
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1):
+        raise ValueError(f"{type(model).__name__}.{name} must be a whole number of at least 1, got {value!r}")
+    return None if value is None else int(value)
+
+
 def window_settings(model: Any, ctx_len: int | None, stride: int | None) -> dict[str, int]:
     """How a text is cut for a model: ``ctx_len`` and ``stride``, or nothing for a family that scores whole texts.
 
@@ -85,7 +101,7 @@ def window_settings(model: Any, ctx_len: int | None, stride: int | None) -> dict
             msg = f"ctx_len and stride are for models of a fixed context, {got}"
             raise ValueError(msg)
         return {}
-    longest: int | None = getattr(model, "ctx_len", None)
+    longest = whole(model, "ctx_len")
     if ctx_len is None and longest is None:
         msg = f"ctx_len must be given: {type(model).__name__} does not say how long its context is"
         raise ValueError(msg)
@@ -127,7 +143,7 @@ def prepare_text(entry: Entry, row: Row, model: Any) -> TokenFile:
     if len(data.ids) < 2:
         msg = f"a text must have at least 2 tokens, got {len(data.ids)}: the first has no context, and is not scored"
         raise FormatError(data.name, msg)
-    vocab_size = getattr(model, "vocab_size", None)
+    vocab_size = whole(model, "vocab_size")
     if vocab_size is not None and data.vocab_size > vocab_size:
         sizes = f"got {data.vocab_size} for the text and {vocab_size} for the model"
         msg = f"the text's vocabulary must fit the model's, {sizes}; they use different tokenizers"
@@ -154,7 +170,7 @@ def tokenizer_of(model: Any) -> Tokenizer:
     own: Tokenizer | None = getattr(model, "tokenizer", None)
     if own is not None:
         return own
-    vocab_size = getattr(model, "vocab_size", None)
+    vocab_size = whole(model, "vocab_size")
     if vocab_size != ByteTokenizer.vocab_size:
         has = f"{type(model).__name__} has none, and a vocabulary of {vocab_size} where 256 would be bytes"
         msg = f"a task of texts needs a tokenizer; {has}"
@@ -181,7 +197,7 @@ def prepare_choices(entry: Entry, row: Row, model: Any) -> ChoiceTask:
         items = read_choices(entry.choices)
         row["data"] = {"name": for_people(entry.choices.name), "sha256": _file_sha256(entry.choices)}
     tok = tokenizer_of(model)
-    longest = getattr(model, "ctx_len", None)
+    longest = whole(model, "ctx_len")
     max_len = entry.max_len or longest
     if max_len is not None and longest is not None and max_len > longest:
         msg = f"max_len must be at most the model's context of {longest}, got {max_len}"

@@ -23,13 +23,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tinyllm.errors import CheckpointError, UnknownFamilyError
+from tinyllm.errors import FOREIGN, CheckpointError, UnknownFamilyError, said
 from tinyllm.eval.checkpoints import Checkpoints
 from tinyllm.eval.gate import judge, unjudged, with_gates
 from tinyllm.eval.limit import Limit, limit_items, limit_text
 from tinyllm.eval.lm import score_items, strided_nlls
 from tinyllm.eval.prepare import metric_of, prepare_choices, prepare_text, task_name, window_settings
-from tinyllm.formats.checkpoints import read_config, weights_sha256
+from tinyllm.formats.checkpoints import files_stamp, read_config, weights_sha256
 from tinyllm.formats.filenames import for_people
 from tinyllm.formats.manifest import BrokenEntry, Entry, load
 from tinyllm.formats.report import write_report
@@ -160,8 +160,10 @@ def checked_nlls(model: Any, ids: NDArray[np.int64]) -> NDArray[np.float64]:
     ValueError
         For another number of them than n − 1, a NaN, and one below 0 (beyond rounding).
     """
-    found = model.nll(ids)
-    nlls: NDArray[np.float64] = np.asarray(found, dtype=np.float64)
+    found = np.asarray(model.nll(ids))
+    if found.dtype.kind not in "fiu":
+        raise ValueError(f"{type(model).__name__}.nll must give real numbers, got dtype {found.dtype}")
+    nlls: NDArray[np.float64] = found.astype(np.float64)
     if nlls.shape != (len(ids) - 1,):
         got = f"got shape {list(nlls.shape)} for {len(ids)} tokens"
         raise ValueError(f"{type(model).__name__}.nll must give one NLL for each token but the first, {got}")
@@ -228,15 +230,15 @@ def evaluate_entry(
 class _Stopped(Exception):  # noqa: N818 (not an error of its own: it carries one to the row)
     """An entry could not be scored; what is known of its row, and why."""
 
-    def __init__(self, row: Row, cause: Exception) -> None:
-        super().__init__(str(cause))
+    def __init__(self, row: Row, cause: BaseException) -> None:
+        super().__init__(said(cause))
         self.row, self.cause = row, cause
         self.status = "skipped" if isinstance(cause, UnknownFamilyError) else "error"
 
 
-def _failed(row: Row, status: str, cause: Exception, folder: Path | None) -> Row:
+def _failed(row: Row, status: str, cause: BaseException, folder: Path | None) -> Row:
     """The row; its message names paths from the manifest's folder, so that it does not depend on who runs it where."""
-    message = str(cause) if folder is None else str(cause).replace(f"{folder}/", "")
+    message = said(cause) if folder is None else said(cause).replace(f"{folder}/", "")
     return failed_row(row, status, type(cause).__name__, for_people(message))
 
 
@@ -247,13 +249,13 @@ def _score(entry: Entry, row: Row, load: Loader, limit: Limit | None, on_progres
         known["arch"] = str(config.get("tl_arch") or config.get("model_type") or "") or None
         known["kind"] = kind_of(config, folder=entry.code)
         known["task"] = entry.task or task_name(entry)
-        model = load_pinned(entry, load)
-        known["checkpoint"] = {"sha256": weights_sha256(entry.dir)}
+        model, digest = load_pinned(entry, load)
+        known["checkpoint"] = {"sha256": digest}
         if entry.has_items:
             metric, result = _score_choices(entry, known, model, limit, on_progress)
         else:
             metric, result = _score_text(entry, known, model, limit, on_progress)
-    except Exception as error:
+    except FOREIGN as error:
         raise _Stopped(known, error) from error
     known |= {"unit": metric.unit, "interval": metric.interval, "status": "ok", "error": None, "n": result.n}
     known["value"] = result.value
@@ -262,19 +264,26 @@ def _score(entry: Entry, row: Row, load: Loader, limit: Limit | None, on_progres
     return Scored(known, result)
 
 
-def load_pinned(entry: Entry, load: Loader) -> Any:
-    """The model; where the manifest pins its files by their hash, a flipped bit that still loads is refused too."""
+def load_pinned(entry: Entry, load: Loader) -> tuple[Any, str]:
+    """The model and the hash of its files, which are those that it was loaded from.
+
+    Where the manifest pins the files by their hash, a flipped bit that still loads is refused too.
+    """
     unknown: UnknownFamilyError | None = None
+    before = files_stamp(entry.dir)
     try:
         model = load(entry.dir)
     except UnknownFamilyError as error:  # the family's name may be what is damaged
         unknown = error
-    if entry.sha256 is not None and (found := weights_sha256(entry.dir)) != entry.sha256:
+    found = weights_sha256(entry.dir)
+    if files_stamp(entry.dir) != before:
+        raise CheckpointError(entry.dir, "must not change while it is read, got other files; score it again")
+    if entry.sha256 is not None and found != entry.sha256:
         fix = "restore the files, or write the new hash into the manifest"
         raise CheckpointError(entry.dir, f"must hash to the manifest's sha256 {entry.sha256}, got {found}; {fix}")
     if unknown is not None:
         raise unknown
-    return model
+    return model, found
 
 
 def _score_text(

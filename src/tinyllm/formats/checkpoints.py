@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from tinyllm.errors import CheckpointError, nearest
 from tinyllm.formats.atomic import write_atomic
 from tinyllm.formats.config import CONFIG, WEIGHTS, check_config, inside, read_config, weights_path
+from tinyllm.formats.regular import regular
 from tinyllm.formats.tensors import Header, map_tensor, read_header, serialize
 
 __all__ = [
@@ -174,6 +175,29 @@ def save_file(path: str | Path, metadata: Mapping[str, Any], tensors: Mapping[st
     write_atomic(path, serialize(tensors, strings))
 
 
+def _own_files(path: str | Path) -> list[Path]:
+    """The files that a checkpoint is made of, in the order of its hash."""
+    path = Path(path)
+    if not path.is_dir():
+        return [path]
+    names = [CONFIG] if (path / CONFIG).exists() else []
+    names += sorted(entry.name for entry in path.glob("*.safetensors"))
+    names += [name for name in TOKENIZER_FILES if names and (path / name).exists()]
+    return [inside(path, name) for name in names]
+
+
+def files_stamp(path: str | Path) -> tuple[tuple[str, int, int, int], ...]:
+    """What tells whether a checkpoint's files were written again: name, inode, size and time of each; quick.
+
+    Empty where there is no checkpoint: whoever loads it says so.
+    """
+    try:
+        stats = [(file.name, file.stat()) for file in _own_files(path)]
+    except (OSError, CheckpointError):
+        return ()
+    return tuple((name, stat.st_ino, stat.st_size, stat.st_mtime_ns) for name, stat in stats)
+
+
 def weights_sha256(path: str | Path) -> str:
     """The hash that names a checkpoint in a report: ``cat config.json *.safetensors | sha256sum`` in its folder.
 
@@ -189,19 +213,13 @@ def weights_sha256(path: str | Path) -> str:
     CheckpointError
         When a file cannot be read, the folder holds neither, or a link leads out of it.
     """
-    path = Path(path)
-    files = [path]
-    if path.is_dir():
-        names = [CONFIG] if (path / CONFIG).exists() else []
-        names += sorted(entry.name for entry in path.glob("*.safetensors"))
-        names += [name for name in TOKENIZER_FILES if names and (path / name).exists()]
-        files = [inside(path, name) for name in names]
+    files = _own_files(path)
     if not files:
-        raise CheckpointError(path, f"must hold {CONFIG} or a .safetensors file, got neither")
+        raise CheckpointError(Path(path), f"must hold {CONFIG} or a .safetensors file, got neither")
     digest = hashlib.sha256()
     for file in files:
         try:
-            with file.open("rb") as handle:
+            with regular(file).open("rb") as handle:
                 while chunk := handle.read(1 << 20):
                     digest.update(chunk)
         except OSError as error:

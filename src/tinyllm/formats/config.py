@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tinyllm.errors import CheckpointError, nearest
+from tinyllm.formats.regular import regular
 from tinyllm.formats.strict_json import parse
 from tinyllm.formats.tensors import read_header
 
@@ -177,7 +178,7 @@ def read_config(path: str | Path) -> dict[str, Any]:
         return _from_metadata(weights_path(path))
     file = inside(path, CONFIG)
     try:
-        text = file.read_bytes().decode("utf-8-sig")
+        text = regular(file).read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise CheckpointError(file, f"must be UTF-8, got byte {error.object[error.start]:#04x}") from error
     except OSError as error:

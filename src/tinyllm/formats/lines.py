@@ -13,13 +13,14 @@ from io import BufferedReader
 from pathlib import Path
 
 from tinyllm.errors import FormatError
+from tinyllm.formats.regular import regular
 
 _BOM = b"\xef\xbb\xbf"
 _GZIP = b"\x1f\x8b"
 
 
 def _open(path: Path) -> gzip.GzipFile | BufferedReader:
-    with path.open("rb") as handle:
+    with regular(path).open("rb") as handle:
         zipped = handle.read(2) == _GZIP
     if path.suffix == ".gz" and not zipped:
         raise FormatError(path, "must be gzip data since it is named .gz, got other bytes; compress it or rename it")

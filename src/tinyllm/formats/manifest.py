@@ -18,6 +18,7 @@ from typing import Any
 
 from tinyllm.errors import FormatError, UsageError
 from tinyllm.formats.filenames import for_system
+from tinyllm.formats.regular import regular
 from tinyllm.formats.schema import load_schema, validate
 from tinyllm.formats.strict_json import parse
 
@@ -148,7 +149,7 @@ def _plain(value: Any) -> Any:
 
 def _read(path: Path) -> Any:
     try:
-        text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
+        text = regular(path).read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
     except OSError as error:
         raise UsageError(f"{path}: the manifest must be a readable file, got {error.strerror!r}") from error
     except UnicodeDecodeError as error:

@@ -10,6 +10,7 @@ from typing import Any
 from tinyllm.errors import FormatError
 from tinyllm.formats.atomic import write_atomic
 from tinyllm.formats.items import read_items, write_items
+from tinyllm.formats.regular import regular
 from tinyllm.formats.schema import load_schema, validate
 from tinyllm.formats.strict_json import parse
 
@@ -150,7 +151,7 @@ def read_report(path: str | Path) -> dict[str, Any]:
         When it cannot be read, is not strict JSON, or is not valid.
     """
     try:
-        text = Path(path).read_bytes().decode("utf-8-sig")
+        text = regular(Path(path)).read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise FormatError(path, f"must be a readable file, got {error.strerror!r}") from error
     except UnicodeDecodeError as error:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyllm.errors import CheckpointError
+from tinyllm.formats.regular import regular
 
 _CODES = {
     "BOOL": "bool",
@@ -84,7 +85,7 @@ def read_header(path: str | Path) -> Header:
 
     path = Path(path)
     try:
-        with path.open("rb") as handle:
+        with regular(path).open("rb") as handle:
             head = handle.read(64)
             with safe_open(path, framework="np"):  # judges the header; a bad one never reaches the lines below
                 pass

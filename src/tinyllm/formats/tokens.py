@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tinyllm.errors import FormatError, nearest
 from tinyllm.formats.atomic import write_atomic
+from tinyllm.formats.regular import regular
 
 MAGIC = b"TLTOKENS"
 VERSION = 1
@@ -187,7 +188,7 @@ def open_tokens(
         raise ValueError(f"layout must be one of {LAYOUTS}, got {layout!r}; {nearest(layout, LAYOUTS)}")
     path = Path(path)
     try:
-        with path.open("rb") as handle:
+        with regular(path).open("rb") as handle:
             head = handle.read(_LLMC_HEADER_BYTES)
             handle.seek(0)
             digest = hashlib.file_digest(handle, "sha256").hexdigest()

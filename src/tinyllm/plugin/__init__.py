@@ -205,7 +205,7 @@ def checkpoint(request: pytest.FixtureRequest) -> Generator[Callable[[str], Any]
                 raise entry.error
             from tinyllm.eval.zoo import load_pinned
 
-            return load_pinned(entry, evaluations.checkpoints)
+            return load_pinned(entry, evaluations.checkpoints)[0]
         except UnknownFamilyError as error:
             pytest.skip(f"{name}: {error}")
         except TinyllmError as error:

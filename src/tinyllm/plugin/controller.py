@@ -68,6 +68,8 @@ class Controller:
         self._interrupted: set[str] = set()
         self._reason = ""
         self._hook_fault = ""
+        self._deselected = False
+        self._unasked: list[str] = []
         self._written: list[Row] | None = None
 
     # the run: start, what was selected, end
@@ -113,6 +115,10 @@ class Controller:
             if entry := entry_of(item):
                 self.ledger.stands_for(str(item.nodeid), entry.name)
         self._save()
+
+    def pytest_deselected(self) -> None:
+        """Tests were left out, by whatever plugin."""
+        self._deselected = True
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Remember what could not be collected."""
@@ -219,7 +225,15 @@ class Controller:
             self._journal.clear()
         if self._hook_fault and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        self._fail_for_gates_without_a_test(session, report["rows"])
         self._regression.end(session, report, self.ledger.results)
+
+    def _fail_for_gates_without_a_test(self, session: pytest.Session, rows: list[Row]) -> None:
+        for row in rows:
+            if row["gate"] is not None and row["error"] is not None and row["error"]["type"] == "NotAsked":
+                self._unasked.append(f"FAILED {row['name']}: it has a gate, and {row['error']['message']}")
+        if self._unasked and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _save(self) -> None:
         if self.ledger.concerned and not self._dry:
@@ -236,7 +250,8 @@ class Controller:
             ended=ended,
             limit=str(self._options.limit) if self._options.limit is not None else None,
         )
-        rows = with_gates(self.ledger.rows(names, self._reason), manifest)
+        whole = ended and self._options.whole and not self._deselected
+        rows = with_gates(self.ledger.rows(names, self._reason, whole=whole), manifest)
         return report_document(suite=manifest.name, seed=manifest.seed, names=names, rows=rows, run=run, ended=ended)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
@@ -247,6 +262,8 @@ class Controller:
                 terminalreporter.line(line)
             for line in self._file.lines():
                 terminalreporter.line(line, red=self._file.error is not None)
+        for line in self._unasked:
+            terminalreporter.line(line, red=True)
         if self._hook_fault:
             terminalreporter.line(f"FAILED {self._hook_fault}", red=True)
         self._regression.print_to(terminalreporter)

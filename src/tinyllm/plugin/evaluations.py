@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tinyllm.errors import nearest
+from tinyllm.errors import nearest, said
 from tinyllm.eval.limit import Limit
 from tinyllm.formats.manifest import BrokenEntry, Entry, Manifest
 from tinyllm.plugin.journal import Recorder
@@ -146,7 +146,7 @@ class Evaluations:
         except (KeyboardInterrupt, pytest.exit.Exception):
             raise  # the run ends: the row is interrupted, as it says already
         except BaseException as error:  # such as pytest-timeout's: the run goes on
-            self._recorder.stopped(entry.name, type(error).__name__, str(error))
+            self._recorder.stopped(entry.name, type(error).__name__, said(error))
             raise
         self._recorder.finished(row, result)
         return row, result

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from tinyllm.errors import said
 from tinyllm.formats.manifest import BrokenEntry, Entry
 
 WHY_LIMIT = 300
@@ -31,6 +32,6 @@ def why_no_row(report: pytest.TestReport, call: pytest.CallInfo[None]) -> str:
     if call.excinfo is None:
         return ""
     status = "skipped" if report.skipped else "error"
-    message = " ".join(str(call.excinfo.value).split())
+    message = " ".join(said(call.excinfo.value).split())
     phase = "" if report.when == "call" else f"{report.when}: "
     return json.dumps([status, call.excinfo.typename, f"{phase}{message[:WHY_LIMIT]}"])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tinyllm.report.rows import Row, blank_row, failed_row, interrupted_row, missing_row
+from tinyllm.report.rows import Row, blank_row, failed_row, interrupted_row, missing_row, unasked_row
 from tinyllm.result import Result
 
 
@@ -78,8 +78,18 @@ class Ledger:
         """Whether the row is there, or how its test ended."""
         return name in self._rows or (name in self._reasons and not self.waits(name))
 
-    def rows(self, names: Sequence[str], reason: str = "") -> dict[str, Row]:
-        """A row for each of `names`, and those of evals in plain Python; `reason` is why the run ended, if it did."""
+    def rows(self, names: Sequence[str], reason: str = "", *, whole: bool = False) -> dict[str, Row]:
+        """A row for each of `names`, and those of evals in plain Python.
+
+        Parameters
+        ----------
+        names
+            The manifest's entries.
+        reason
+            Why the run ended, if it did.
+        whole
+            Every test of the suite was selected: a row without one is not deselected, but has none.
+        """
         unknown = not self._entries and self.collection_failed
         if unknown and self._uncollected:
             reason = f"{', '.join(sorted(set(self._uncollected)))} could not be collected"
@@ -87,5 +97,8 @@ class Ledger:
         named = set(self._entries.values())
         for name in names:
             selected = name in named or any(f"{test}[{name}]" in self._ids for test in self._tests)
-            rows[name] = missing_row(name, selected=selected or unknown, reason=reason)
+            if whole and not selected and not self.collection_failed:
+                rows[name] = unasked_row(name)
+            else:
+                rows[name] = missing_row(name, selected=selected or unknown, reason=reason)
         return rows | self._reasons | self._rows

@@ -41,6 +41,8 @@ class Options:
         How many items of each row are scored, or which share of them; None for all.
     active
         Whether this run concerns the manifest's evaluations.
+    whole
+        Whether it selects all of their tests, as far as the command line says.
     """
 
     manifest: Path | None
@@ -52,6 +54,7 @@ class Options:
     baseline_asked: bool
     limit: int | Fraction | None
     active: bool
+    whole: bool
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -109,6 +112,11 @@ def read_options(config: pytest.Config) -> Options:
     pytest.UsageError
         For a value of ``tinyllm_undecided`` that is neither fail nor warn, and for a limit that is none.
     """
+    for name in ("manifest", "report", "baseline", "save_baseline", "limit"):
+        if config.getoption(f"tinyllm_{name}") == "":
+            option = f"--tinyllm-{name.replace('_', '-')}"
+            msg = f"{option} must not be empty: that is what a shell makes of a variable that is not set"
+            raise pytest.UsageError(msg)
     named = _path(config, "manifest")
     manifest = named or config.rootpath / DEFAULT_MANIFEST
     report = _path(config, "report")
@@ -138,6 +146,7 @@ def read_options(config: pytest.Config) -> Options:
         baseline_asked=any(options),
         limit=most,
         active=active,
+        whole=active and not _selects(config) and _covers(config, manifest.parent),
     )
 
 
@@ -147,6 +156,21 @@ def _path(config: pytest.Config, name: str) -> Path | None:
         return Path(config.invocation_params.dir, option)
     ini = config.getini(f"tinyllm_{name}")
     return config.rootpath / ini if ini else None
+
+
+SELECTING = ("keyword", "markexpr", "deselect", "lf", "stepwise", "ignore", "ignore_glob")
+"""pytest's options that leave tests out."""
+
+
+def _selects(config: pytest.Config) -> bool:
+    return any(config.getoption(option, default=None) for option in SELECTING)
+
+
+def _covers(config: pytest.Config, folder: Path) -> bool:
+    """Whether an argument of the run is the folder, or one that it lies in."""
+    target = folder.resolve()
+    args = [Path(config.invocation_params.dir, str(arg)).resolve() for arg in config.args]
+    return any(path == target or path in target.parents for path in args)
 
 
 def _reaches(config: pytest.Config, folder: Path) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tinyllm.errors import FormatError
+from tinyllm.errors import FOREIGN, FormatError, said
 from tinyllm.formats.report import report_bytes
 
 NAME = "pytest_tinyllm_update_report"
@@ -29,13 +29,8 @@ def updated_report(config: pytest.Config, report: dict[str, Any]) -> tuple[dict[
     changed = copy.deepcopy(report)
     try:
         config.pluginmanager.hook.pytest_tinyllm_update_report(config=config, report=changed)
-    except (
-        Exception,
-        SystemExit,
-        pytest.fail.Exception,
-        pytest.skip.Exception,
-    ) as error:  # theirs: it costs what it would have added, and no row
-        return report, f"{NAME}: {type(error).__name__}: {error}"
+    except (*FOREIGN, KeyboardInterrupt, pytest.fail.Exception, pytest.skip.Exception) as error:
+        return report, f"{NAME}: {type(error).__name__}: {said(error)}"  # it costs what it would have added, and no row
     wrong = next(_lost(report, changed), "")
     if wrong:
         return report, f"{NAME}: must only add keys to run and to rows' notes, got a report with another {wrong}"

@@ -19,6 +19,7 @@ from typing import Any
 
 from tinyllm.errors import FormatError, UsageError, nearest
 from tinyllm.formats.atomic import write_atomic
+from tinyllm.formats.regular import regular
 from tinyllm.report.rows import Row, is_unfinished
 from tinyllm.report.store import ITEMS_FILE, REPORT_FILE, read_run, write_run
 from tinyllm.result import Result
@@ -179,7 +180,7 @@ def _rename_to_next_number(temporary: Path, folder: Path) -> Path:
 def _check_sums(folder: Path) -> None:
     path = folder / SUMS_FILE
     try:
-        lines = path.read_bytes().decode("ascii").removesuffix("\n").split("\n")
+        lines = regular(path).read_bytes().decode("ascii").removesuffix("\n").split("\n")
     except OSError as error:
         raise FormatError(path, f"must be a readable file, got {error.strerror!r}; {_NO_GO}") from error
     except UnicodeDecodeError as error:
@@ -201,4 +202,4 @@ _NO_GO = "restore the baseline, or save another"
 
 
 def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return hashlib.sha256(regular(path).read_bytes()).hexdigest()

@@ -53,11 +53,13 @@ class ReportFile:
 
     def begin(self, report: Report) -> None:
         """Where no file is in the way, have a report with no row run: the run may end before it knows its items."""
-        for partial, name in enumerate((REPORT_FILE, PARTIAL_REPORT_FILE)):
-            if not (self._folder / name).exists():
-                self._placed = bool(partial)
-                self._write(report, {}, partial=self._placed)
-                return
+        partial = (self._folder / REPORT_FILE).exists()
+        if partial and (self._overwrite or (self._folder / PARTIAL_REPORT_FILE).exists()):
+            return
+        if partial and not has_complete_report(self._folder):
+            return
+        self._placed = partial
+        self._write(report, {}, partial=partial)
 
     def save(self, report: Report, results: Mapping[str, Result]) -> None:
         """Write what is known, if it changed; the run goes on whatever the disk says."""

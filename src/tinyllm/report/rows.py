@@ -68,6 +68,11 @@ def missing_row(name: str, *, selected: bool, reason: str = "") -> Row:
     return failed_row(row, "error", "NotRun", f"{message}: {reason}" if reason else message)
 
 
+def unasked_row(name: str) -> Row:
+    """The row of an entry for which the whole suite has no test: nothing was deselected, nothing asked for it."""
+    return failed_row(blank_row(name), "skipped", "NotAsked", "no test of the suite asks for this row")
+
+
 def interrupted_row(name: str) -> Row:
     """The row of an entry whose scoring had begun when the run ended."""
     return failed_row(blank_row(name), "error", "Interrupted", "the run ended while this row was being scored")

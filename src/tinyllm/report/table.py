@@ -28,7 +28,9 @@ def bound(gate: Row | None) -> str:
 def verdict(row: Row) -> str:
     """What came of a row: the gate's answer, or why it has no number."""
     if row["status"] != "ok":
-        return f"{row['status']}: {row['error']['message'].splitlines()[0]}"
+        message = row["error"]["message"].splitlines()[0]
+        kind = "" if " " in message else f"{row['error']['type']}: "  # one word explains nothing
+        return f"{row['status']}: {kind}{message}"
     return row["gate"]["answer"] if row["gate"] else ""
 
 

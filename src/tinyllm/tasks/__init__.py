@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tinyllm import extensions
-from tinyllm.errors import ExtensionError, nearest
+from tinyllm.errors import FOREIGN, ExtensionError, nearest, said
 from tinyllm.formats.choices import ChoiceItem, parse_choices
 
 
@@ -79,8 +79,10 @@ def read_task(task: Task) -> TaskItems:
     label, digest = f"task:{task.name}", hashlib.sha256()
     try:
         lines = [json.dumps(row, sort_keys=True, allow_nan=False) for row in task.items()]
-    except Exception as error:
-        raise ExtensionError(f"{label}: items() must give rows of JSON, got {type(error).__name__}: {error}") from error
+    except FOREIGN as error:
+        raise ExtensionError(
+            f"{label}: items() must give rows of JSON, got {type(error).__name__}: {said(error)}"
+        ) from error
 
     def rows() -> Iterator[tuple[int, dict[str, Any]]]:
         for number, line in enumerate(lines, 1):
