@@ -12,6 +12,15 @@ else:
     settings.load_profile("default")
 
 
+LONG = ("test_docs.py", "plugin", "bad_input")
+
+
+def pytest_configure(config) -> None:
+    """With `-n` a worker gets few tests at a time: the long ones lie together, and no worker is to get them all."""
+    if getattr(config.option, "maxschedchunk", 0) is None:
+        config.option.maxschedchunk = 4
+
+
 def pytest_collection_modifyitems(items) -> None:
-    """The documents first: their zoo takes longest, and is not to be what one worker does when the others are done."""
-    items.sort(key=lambda item: item.path.name != "test_docs.py")
+    """What takes long comes first, and is not what one worker does when the others are done."""
+    items.sort(key=lambda item: next((i for i, name in enumerate(LONG) if name in item.path.parts), len(LONG)))
