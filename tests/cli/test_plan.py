@@ -242,3 +242,17 @@ def test_a_limit_that_is_none_is_refused(refused, suite):
     assert "a limit must be a number of items of at least 1, or a share such as 0.1" in refused(
         "plan", "zoo", "--limit", "nan"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        (entry("a") + entry("b", "weird"), 0),
+        (entry("a") + entry("b", "weird", max=9), 1),
+        (entry("b", "weird"), 1),
+        (entry("a") + entry("b", "broken"), 1),
+    ],
+)
+def test_the_exit_status_is_what_a_runs_would_be_and_1_where_nothing_can_be_scored(tinyllm, suite, text, status):
+    suite(text)
+    assert tinyllm("plan", "zoo").status == status

@@ -118,3 +118,19 @@ def test_the_file_is_what_json_dumps_gives_however_often_it_was_written_before(f
         text = (folder / "report.json").read_text(encoding="utf-8")
         assert text == json.dumps(json.loads(text), indent=2, ensure_ascii=False) + "\n"
         assert json.loads(text)["rows"] == last["rows"]
+
+
+def test_with_overwrite_there_is_one_report_from_the_start_to_the_end(folder, complete):
+    file = report_file(folder, overwrite=True)
+    file.begin(document())
+    file.save(document(a=done("a")), {})
+    assert files(folder) == {"report.json", "items.safetensors"}
+    assert json.loads((folder / "report.json").read_text())["complete"] is False
+
+
+def test_beside_a_report_that_is_not_complete_there_is_no_second_one(folder):
+    report_file(folder).end(document(ended=True, a=done("a")), {})
+    file = report_file(folder)
+    file.begin(document())
+    file.save(document(b=done("b")), {})
+    assert files(folder) == {"report.json", "items.safetensors"}

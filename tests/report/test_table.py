@@ -38,7 +38,11 @@ def test_a_row_without_an_interval_has_a_dash_for_it():
 
 
 def test_an_error_of_several_lines_is_its_first():
-    assert verdict(failed_row(OK, "error", "E", "first\nsecond")) == "error: first"
+    assert verdict(failed_row(OK, "error", "E", "first of two\nsecond")) == "error: first of two"
+
+
+def test_an_error_of_one_word_has_its_type_before_it():
+    assert verdict(failed_row(OK, "error", "SystemExit", "0")) == "error: SystemExit: 0"
 
 
 @pytest.mark.parametrize(
