@@ -136,11 +136,11 @@ def test_a_number_of_a_baseline_may_be_named(saved):
     assert saved.run("evals", "--tinyllm-baseline=main/0001").ret == 1
 
 
-def test_the_ini_line_names_the_baseline_and_an_empty_option_none(saved):
+def test_the_ini_line_names_the_baseline_and_an_empty_ini_line_none(saved):
     make(saved, "half", gain=-3.0)
     saved.ini("tinyllm_baseline = main")
     assert saved.run("evals").ret == 1
-    assert saved.run("evals", "--tinyllm-baseline=").ret == 0
+    assert saved.run("evals", "-otinyllm_baseline=").ret == 0
 
 
 def test_a_run_of_other_tests_knows_nothing_of_the_ini_line(saved):

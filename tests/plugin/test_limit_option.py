@@ -117,7 +117,7 @@ def test_a_limit_that_leaves_nothing_out_changes_no_row(project, limit):
     [
         ("tinyllm_limit = 7", (), 7),
         ("tinyllm_limit = 7", ("--tinyllm-limit=9",), 9),
-        ("tinyllm_limit = 7", ("--tinyllm-limit=",), 40),
+        ("tinyllm_limit = 7", ("-otinyllm_limit=",), 40),
         ("tinyllm_limit = .5", ("-n1",), 20),
     ],
 )

@@ -46,4 +46,4 @@ def test_against_a_baseline_that_has_its_number_it_is_red(project):
 def test_an_option_that_is_empty_is_refused(project, option):
     result = project.run("evals", f"--tinyllm-{option}=")
     assert result.ret == 4
-    result.stderr.fnmatch_lines([f"*--tinyllm-{option} must not be empty: *variable that is not set"])
+    result.stderr.fnmatch_lines([f"*--tinyllm-{option} must not be empty: *variable that is not set*"])

@@ -43,7 +43,7 @@ def test_fault_row_70_a_worker_that_dies_in_a_plain_eval_keeps_the_rows_it_score
         "WorkerCrashed",
         "the worker process ended while this row's test ran: exit status 3",
     )
-    assert ended.reason("c")[:2] == ("skipped", "NotSelected")
+    assert ended.reason("c")[:2] == ("skipped", "NotAsked")
     assert ended.status == 1
 
 

@@ -136,8 +136,10 @@ def make_zoo(folder: Path) -> None:
     write_tokens(folder / "t.bin", np.frombuffer(b"xy" * 100, np.uint8), vocab_size=256, n_bytes=N_TOKENS)
     items = [{"context": f"q{i}", "choices": ["x", "y"], "answer": int(i % 4 == 3)} for i in range(40)]
     (folder / "c.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
-    entry = {"name": "x", "dir": str(folder / "gpt"), "choices": str(folder / "c.jsonl")}
-    evaluate_manifest({"entry": [entry]}, None)  # a run inside a test forgets the modules it was first to import
+    gpt_dir, items_path, text_path = (str(folder / name) for name in ("gpt", "c.jsonl", "t.bin"))
+    choices, text = {"name": "x", "choices": items_path}, {"name": "y", "data": text_path}
+    # a run inside a test forgets the modules it was first to import
+    evaluate_manifest({"entry": [{**one, "dir": gpt_dir} for one in (choices, text)]}, None)
 
 
 def entry(name: str, model: str = "uniform", **keys: object) -> str:

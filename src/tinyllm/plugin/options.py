@@ -116,6 +116,8 @@ def read_options(config: pytest.Config) -> Options:
         if config.getoption(f"tinyllm_{name}") == "":
             option = f"--tinyllm-{name.replace('_', '-')}"
             msg = f"{option} must not be empty: that is what a shell makes of a variable that is not set"
+            if name in ("baseline", "limit"):
+                msg += f"; to leave an ini line out say -o tinyllm_{name}="
             raise pytest.UsageError(msg)
     named = _path(config, "manifest")
     manifest = named or config.rootpath / DEFAULT_MANIFEST
