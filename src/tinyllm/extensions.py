@@ -17,10 +17,11 @@ from collections.abc import Callable, Collection
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from tinyllm.errors import FOREIGN, ExtensionError, said
 
+T = TypeVar("T")
 Kind = Literal["models", "metrics", "tasks"]
 """A folder beside the manifest, and the last word of an entry point's group."""
 
@@ -74,6 +75,22 @@ def find(kind: Kind, name: str, folder: Path | None, *, builtin: Collection[str]
         raise ExtensionError(f"{sources[0]}: {name!r} must be one of the {kind}, got it again from {sources[1]}")
     load = functools.partial(_load_file, file) if file is not None else points[0].load
     return Extension(_imported(load, sources[0], file), sources[0])
+
+
+def held(own: Extension, attribute: str, kind: type[T], name: str) -> T:
+    """The METRIC or TASK of what was found, which bears the name that it was found by.
+
+    Raises
+    ------
+    ExtensionError
+        When it has none, or one of another type or name.
+    """
+    found = getattr(own.value, attribute, None)
+    if not isinstance(found, kind):
+        raise ExtensionError(f"{own.source}: {attribute} must be a {kind.__module__}.{kind.__name__}, got {found!r}")
+    if (said_name := getattr(found, "name", None)) != name:
+        raise ExtensionError(f"{own.source}: {attribute}.name must be {name!r}, as it is found by, got {said_name!r}")
+    return found
 
 
 def _files(kind: Kind, folder: Path | None) -> dict[str, Path]:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyllm import extensions
-from tinyllm.errors import ExtensionError, nearest
+from tinyllm.errors import nearest
 from tinyllm.stats.intervals import mean_ci, wilson_interval
 from tinyllm.stats.nll import NLLAccumulator
 
@@ -222,12 +222,7 @@ def find_metric(name: str, *, folder: Path | None = None) -> Metric:
             msg = f"unknown metric {name!r}; {nearest(name, {*METRICS, *extensions.known('metrics', folder)})}"
             raise ValueError(msg)
         return METRICS[name]
-    metric = getattr(own.value, "METRIC", None)
-    if not isinstance(metric, Metric):
-        raise ExtensionError(f"{own.source}: METRIC must be a tinyllm.metrics.Metric, got {metric!r}")
-    if metric.name != name:
-        raise ExtensionError(f"{own.source}: METRIC.name must be {name!r}, as it is found by, got {metric.name!r}")
-    return metric
+    return extensions.held(own, "METRIC", Metric, name)
 
 
 def estimate(metric: Metric, per_item: NDArray[np.float64], n_bytes: int | None) -> Estimate:

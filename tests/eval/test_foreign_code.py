@@ -7,8 +7,8 @@ from tests.plugin.toys import entry, make_zoo
 from tinyllm.cli import main
 from tinyllm.errors import CheckpointError
 from tinyllm.eval import zoo
-from tinyllm.eval.checkpoints import Checkpoints
-from tinyllm.eval.zoo import load_model, load_pinned, run_zoo
+from tinyllm.eval.checkpoints import Checkpoints, load_pinned
+from tinyllm.eval.zoo import load_model, run_zoo
 from tinyllm.formats.checkpoints import weights_sha256
 from tinyllm.formats.manifest import load
 from tinyllm.models.bigram import BigramLM, save_bigram

@@ -58,11 +58,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("tinyllm: interrupted", file=sys.stderr)
         return 130
-    except SystemExit:
+    except (Exception, SystemExit):  # the first is a fault of ours, and its traceback is wanted
         raise
     except BaseException as error:  # a model's own, such as pytest.skip: nothing that a row could be made of
-        if isinstance(error, Exception):
-            raise
         print(f"tinyllm: ended by {type(error).__name__}: {said(error)}", file=sys.stderr)
         return 1
     return status

@@ -75,9 +75,12 @@ def compare_rows(a: Row, a_result: Result, b: Row, b_result: Result, *, n_perm: 
     ValueError
         When the rows have another metric, other data, or other items; the message says which.
     """
-    same_data = bool(a["data"] and b["data"] and a["data"]["sha256"] == b["data"]["sha256"])
-    for key, of_a, of_b in (("metric", a["metric"], b["metric"]), ("data", _data(a), _data(b))):
-        if of_a != of_b and not (key == "data" and same_data):
+    metrics, data = ([row["metric"] for row in (a, b)], [row["data"] and row["data"]["sha256"] for row in (a, b)])
+    for key, same, of_a, of_b in (
+        ("metric", metrics[0] == metrics[1], *metrics),
+        ("data", data[0] == data[1], _data(a), _data(b)),
+    ):
+        if not same:
             got = f"got {of_a!r} for {a['name']} and {of_b!r} for {b['name']}"
             msg = f"a paired comparison needs the same {key}, {got}"
             raise ValueError(msg)

@@ -168,7 +168,8 @@ class StoredRow:
         TinyllmError, ValueError
             When the row could not be scored now, for the reason that would be in it.
         """
-        from tinyllm.eval.zoo import load_pinned, loader
+        from tinyllm.eval.checkpoints import load_pinned
+        from tinyllm.eval.zoo import loader
 
         entry = self._entry
         if isinstance(entry, BrokenEntry):

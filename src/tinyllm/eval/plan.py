@@ -110,7 +110,7 @@ def plan_entry(
     clock
         Seconds.
     """
-    from tinyllm.eval.zoo import load_pinned
+    from tinyllm.eval.checkpoints import load_pinned
     from tinyllm.scoring.threads import one_thread
 
     if isinstance(entry, BrokenEntry):

@@ -24,12 +24,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tinyllm.errors import FOREIGN, CheckpointError, UnknownFamilyError, said
-from tinyllm.eval.checkpoints import Checkpoints
+from tinyllm.eval.checkpoints import Checkpoints, Loader, load_pinned
 from tinyllm.eval.gate import judge, unjudged, with_gates
 from tinyllm.eval.limit import Limit, limit_items, limit_text
 from tinyllm.eval.lm import score_items, strided_nlls
 from tinyllm.eval.prepare import metric_of, prepare_choices, prepare_text, task_name, window_settings
-from tinyllm.formats.checkpoints import files_stamp, read_config, weights_sha256
+from tinyllm.formats.checkpoints import read_config
 from tinyllm.formats.filenames import for_people
 from tinyllm.formats.manifest import BrokenEntry, Entry, load
 from tinyllm.formats.report import write_report
@@ -52,7 +52,6 @@ __all__ = [
     "write_report",
 ]
 
-Loader = Callable[[Path], Any]
 OnProgress = Callable[[int, int], None]
 
 
@@ -262,28 +261,6 @@ def _score(entry: Entry, row: Row, load: Loader, limit: Limit | None, on_progres
     has_interval = math.isfinite(result.lo) and math.isfinite(result.hi)
     known["lo"], known["hi"] = (result.lo, result.hi) if has_interval else (None, None)
     return Scored(known, result)
-
-
-def load_pinned(entry: Entry, load: Loader) -> tuple[Any, str]:
-    """The model and the hash of its files, which are those that it was loaded from.
-
-    Where the manifest pins the files by their hash, a flipped bit that still loads is refused too.
-    """
-    unknown: UnknownFamilyError | None = None
-    before = files_stamp(entry.dir)
-    try:
-        model = load(entry.dir)
-    except UnknownFamilyError as error:  # the family's name may be what is damaged
-        unknown = error
-    found = weights_sha256(entry.dir)
-    if files_stamp(entry.dir) != before:
-        raise CheckpointError(entry.dir, "must not change while it is read, got other files; score it again")
-    if entry.sha256 is not None and found != entry.sha256:
-        fix = "restore the files, or write the new hash into the manifest"
-        raise CheckpointError(entry.dir, f"must hash to the manifest's sha256 {entry.sha256}, got {found}; {fix}")
-    if unknown is not None:
-        raise unknown
-    return model, found
 
 
 def _score_text(

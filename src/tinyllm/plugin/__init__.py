@@ -203,7 +203,7 @@ def checkpoint(request: pytest.FixtureRequest) -> Generator[Callable[[str], Any]
         try:
             if isinstance(entry, BrokenEntry):
                 raise entry.error
-            from tinyllm.eval.zoo import load_pinned
+            from tinyllm.eval.checkpoints import load_pinned
 
             return load_pinned(entry, evaluations.checkpoints)[0]
         except UnknownFamilyError as error:

@@ -58,12 +58,7 @@ def find_task(name: str, *, folder: Path | None = None) -> Task:
         known = extensions.known("tasks", folder)
         hint = nearest(name, known) if known else "a task is a file tasks/NAME.py beside the manifest"
         raise ExtensionError(f"unknown task {name!r}; {hint}")
-    task = getattr(own.value, "TASK", None)
-    if not isinstance(task, Task):
-        raise ExtensionError(f"{own.source}: TASK must be a tinyllm.tasks.Task, got {task!r}")
-    if task.name != name:
-        raise ExtensionError(f"{own.source}: TASK.name must be {name!r}, as it is found by, got {task.name!r}")
-    return task
+    return extensions.held(own, "TASK", Task, name)
 
 
 def read_task(task: Task) -> TaskItems:
